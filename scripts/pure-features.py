@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Features of the members, read from `cargo metadata`.
+
+pure-features.py            crate/feature,... of every feature that needs no system library
+pure-features.py --sets     one line a set to check: CRATE FEATURES (none, each alone, all pure ones)
+"""
+
+import json
+import subprocess
+import sys
+
+# feature -> the program whose presence shows that its library is there
+NEEDS = {"mpi": "mpicc"}
+
+
+def members():
+    text = subprocess.check_output(["cargo", "metadata", "--no-deps", "--format-version", "1"])
+    for package in json.loads(text)["packages"]:
+        yield package["name"], sorted(f for f in package["features"] if f != "default")
+
+
+def main():
+    if sys.argv[1:] == ["--sets"]:
+        for name, features in members():
+            pure = [f for f in features if f not in NEEDS]
+            print(name, "-")
+            for feature in features:
+                print(name, feature)
+            if len(pure) > 1:
+                print(name, ",".join(pure))
+    else:
+        print(",".join(f"{name}/{f}" for name, features in members() for f in features if f not in NEEDS))
+
+
+main()
