@@ -156,6 +156,10 @@ pub trait Element:
 {
     /// The protocol's name for `Self`.
     const TYPE: ElementType;
+
+    /// The bytes of `elements`, to be overwritten in native order; `None` where not every byte
+    /// pattern is a value of the type (`bool`).
+    fn bytes_mut(elements: &mut [Self]) -> Option<&mut [u8]>;
 }
 
 macro_rules! element {
@@ -163,15 +167,28 @@ macro_rules! element {
         impl sealed::Sealed for $t {}
         impl Element for $t {
             const TYPE: ElementType = ElementType::$name;
+
+            fn bytes_mut(elements: &mut [Self]) -> Option<&mut [u8]> {
+                Some(bytemuck::must_cast_slice_mut(elements))
+            }
         }
     )*};
 }
 
 element! {
-    bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64,
+    i8 => I8, i16 => I16, i32 => I32, i64 => I64,
     u8 => U8, u16 => U16, u32 => U32, u64 => U64,
     f16 => F16, bf16 => Bf16, f32 => F32, f64 => F64,
     Complex32 => Complex32, Complex64 => Complex64,
+}
+
+impl sealed::Sealed for bool {}
+impl Element for bool {
+    const TYPE: ElementType = ElementType::Bool;
+
+    fn bytes_mut(_: &mut [Self]) -> Option<&mut [u8]> {
+        None
+    }
 }
 
 #[cfg(test)]
