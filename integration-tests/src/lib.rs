@@ -1,1 +1,3 @@
-//! Placeholder
+//! Every crate of the workspace together.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Our criterion groups and their peers, in turn, in one run. Output in out/bench: peers.jsonl, results.json
+# (all medians), report.txt (the ratios), criterion*/report/index.html.
+#   ONLY="maps plan redist halo dnpy"  some groups          BENCH_MPI="2 4"    rank counts under MPI
+#   BENCH_DIRS="/dev/shm out/bench"    where files go       BENCH_MIB="64 512" sizes of the .npy files
+set -uo pipefail
+. "$(dirname "$0")/lib.sh"
+ONLY=${ONLY:-maps plan redist halo dnpy}
+BENCH_MPI=${BENCH_MPI:-2 4}
+BENCH_DIRS=${BENCH_DIRS:-/dev/shm out/bench}
+BENCH_MIB=${BENCH_MIB:-64 512}
+out=$PWD/out/bench
+rm -rf "$out"
+mkdir -p "$out"
+# shellcheck disable=SC2086
+install $MPI_PACKAGES python3-venv libfftw3-dev libfftw3-mpi-dev python3-petsc4py libscalapack-openmpi-dev
+
+wanted() { [[ " $ONLY " == *" $1 "* ]]; }
+absent() { printf '{"missing": "%s", "why": "%s"}\n' "$1" "$2" | tee -a "$out/peers.jsonl"; }
+peer() { "$@" 2>>"$out/peers.log" </dev/null | grep '^{' | tee -a "$out/peers.jsonl"; }
+
+# criterion NAME CRATE BENCH: ours on threads (or one process), in its own folder of results
+criterion() {
+    echo "== $2 $3"
+    CRITERION_HOME=$out/criterion-$1 cargo bench -q -p "$2" --all-features --bench "$3" -- --noplot 2>&1 | tee "$out/$3-$1.log"
+}
+# The binary of a bench target.
+binary() {
+    cargo bench -q -p "$1" --all-features --bench "$2" --no-run --message-format json 2>/dev/null |
+        python3 -c 'import json,sys; print([m["executable"] for m in map(json.loads, sys.stdin) if m.get("executable")][-1])'
+}
+mpi_criterion() { # RANKS CRATE BENCH
+    echo "== $2 $3, $1 MPI ranks"
+    CRITERION_HOME=$out/criterion-mpi$1 timeout 900 "${MPIRUN[@]}" -n "$1" "$(binary "$2" "$3")" --bench --noplot 2>&1 | tee "$out/$3-mpi$1.log"
+}
+
+# The peers' Python: a virtual environment beside the build, and Debian's own for PETSc.
+venv=$TARGET/peers-venv
+if [ ! -x "$venv/bin/python" ]; then
+    /usr/bin/python3 -m venv "$venv" 2>/dev/null || python3 -m venv "$venv"
+    "$venv/bin/pip" install -q numpy mpi4py 'setuptools<80' wheel cython >"$out/pip.log" 2>&1
+    CC=mpicc "$venv/bin/pip" install -q --no-build-isolation mpi4py-fft >>"$out/pip.log" 2>&1
+fi
+python=$venv/bin/python
+"$python" -c 'import numpy' 2>/dev/null || { absent NumPy "pip could not install it"; python=; }
+[ -z "$python" ] || "$python" -c 'from mpi4py import MPI' >/dev/null 2>&1 || { absent mpi4py "pip or MPI"; mpi4py=no; }
+petsc=$(echo /usr/lib/petscdir/petsc*/*-real/lib/python3/dist-packages)
+[ -d "$petsc" ] || { absent PETSc "python3-petsc4py"; petsc=; }
+scalapack=$TARGET/peers-scalapack
+mpicc -O2 benches/peers/scalapack.c -o "$scalapack" -lscalapack-openmpi -lm 2>>"$out/peers.log" || { absent ScaLAPACK libscalapack-openmpi-dev; scalapack=; }
+absent COSTA "not in Debian or on a package index; build it from source to compare"
+
+if wanted maps; then
+    criterion one dist-maps maps
+    [ -z "$python" ] || peer "$python" benches/peers/maps.py numpy
+    [ -z "$petsc" ] || peer env PYTHONPATH="$petsc" /usr/bin/python3 benches/peers/maps.py petsc
+fi
+if wanted plan; then criterion one dist-maps plan; fi
+for group in redist halo; do
+    wanted "$group" || continue
+    criterion threads local-array "$group"
+    for ranks in $BENCH_MPI; do
+        have_mpi || { absent "MPI at $ranks ranks" "$MPI_PACKAGES"; continue; }
+        mpi_criterion "$ranks" local-array "$group"
+        if [ -n "$python" ] && [ "${mpi4py:-}" != no ]; then peer timeout 600 "${MPIRUN[@]}" -n "$ranks" "$python" "benches/peers/$group.py"; fi
+        if [ "$group" = halo ] && [ -n "$petsc" ]; then
+            peer env PYTHONPATH="$petsc" timeout 600 "${MPIRUN[@]}" -n "$ranks" /usr/bin/python3 benches/peers/halo.py 2048 petsc
+        fi
+        if [ "$group" = redist ] && [ -n "$scalapack" ]; then peer timeout 600 "${MPIRUN[@]}" -n "$ranks" "$scalapack" 4096; fi
+    done
+done
+if wanted dnpy; then
+    for folder in $BENCH_DIRS; do
+        mkdir -p "$folder"
+        where=$(basename "$folder")
+        DNPY_BENCH_DIR=$(realpath "$folder") DNPY_BENCH_MIB=$BENCH_MIB criterion "$where" dnpy-format dnpy
+        # shellcheck disable=SC2086
+        [ -z "$python" ] || peer "$python" benches/peers/npy.py "$folder" $BENCH_MIB | sed "s|\"dnpy\"|\"dnpy\", \"where\": \"$where\"|"
+    done
+fi
+scripts/bench_report.py "$out" | tee "$out/report.txt"
