@@ -134,6 +134,7 @@ impl fmt::Display for ElementType {
 }
 
 mod sealed {
+    #[expect(unnameable_types, reason = "sealed: nobody else is to name it")]
     pub trait Sealed {}
 }
 
