@@ -1,0 +1,336 @@
+//! Threads as ranks: [`ThreadComm`].
+//!
+//! Ranks read each other's memory directly, so a collective call costs two passings of a gate and one copy. Calls are
+//! compared when the ranks meet; a rank that panics, returns or stays away gives the others an error, never a hang.
+
+mod bell;
+mod group;
+mod mail;
+mod one_sided;
+mod run;
+mod window;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use self::group::Group;
+pub use self::run::{RankFailure, RunError, ThreadRun};
+use self::window::Met;
+use crate::call::{self, Call};
+use crate::memory::AlignedBytes;
+use crate::reduce::{fold_ranks, piece};
+use crate::{CommError, Communicator, ExchangeJob, Message, Operation, SharedBytes, Workspace};
+
+/// Reductions of more bytes than this are cut into a piece per rank.
+const CUT_REDUCTIONS_ABOVE: usize = 4096;
+
+/// One of the ranks that [`ThreadComm::run`] runs as threads of this process.
+///
+/// Nothing but threads is needed, and lending is always possible. If a rank panics, every other rank gets
+/// [`CommError::Panicked`] from the call it waits in, or its next one. If a rank returns while others wait for it they get
+/// [`CommError::Departed`]; if it stays away for longer than the time limit, [`CommError::Timeout`].
+pub struct ThreadComm {
+    group: Arc<Group>,
+    rank: usize,
+    /// The collective call under way, to refuse a second one.
+    current: AtomicU32,
+}
+
+impl ThreadComm {
+    /// Runs `f` on `size` ranks, each on a thread of its own, and returns their results by rank.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    ///
+    /// let heard = ThreadComm::run(3, |comm| {
+    ///     let mut word = if comm.rank() == 0 { *b"hello" } else { [0; 5] };
+    ///     comm.broadcast(0, &mut word)?;
+    ///     Ok::<_, dist_comm::CommError>(word)
+    /// })?;
+    /// assert_eq!(heard, [*b"hello"; 3]);
+    /// # Ok::<(), dist_comm::RunError<dist_comm::CommError>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`RunError::Rank`] when a rank fails or panics, with the one that did so first; [`RunError::Size`] for 0 ranks;
+    /// [`RunError::Start`] when the operating system has no more threads.
+    pub fn run<R, E, F>(size: usize, f: F) -> Result<Vec<R>, RunError<E>>
+    where
+        R: Send,
+        E: Send,
+        F: Fn(&Self) -> Result<R, E> + Sync,
+    {
+        Self::builder(size).run(f)
+    }
+
+    /// As [`run`](Self::run), with settings: `ThreadComm::builder(4).timeout(limit).run(f)`.
+    pub fn builder(size: usize) -> ThreadRun {
+        ThreadRun::new(size)
+    }
+
+    fn new(group: Arc<Group>, rank: usize) -> Self {
+        Self {
+            group,
+            rank,
+            current: AtomicU32::new(0),
+        }
+    }
+
+    /// Meets the other ranks, unless this rank is in a meeting already.
+    fn meet<R>(
+        &self,
+        call: Call,
+        parts: &[&[u8]],
+        read: impl FnOnce(&Met<'_>) -> R,
+    ) -> Result<R, CommError> {
+        let _doing = Doing::begin(self, call.operation)?;
+        window::meet(&self.group, self.rank, call, parts, read)
+    }
+
+    /// As [`Communicator::split`], with the type kept, so that the parts can have windows too. Collective.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`].
+    pub fn subgroup(&self, color: Option<u32>, key: i64) -> Result<Option<Self>, CommError> {
+        let mut wish = [0; 13];
+        wish[0] = u8::from(color.is_some());
+        wish[1..5].copy_from_slice(&color.unwrap_or(0).to_ne_bytes());
+        wish[5..].copy_from_slice(&key.to_ne_bytes());
+        self.meet(Call::new(Operation::Split), &[&wish], |met| {
+            let wishes: Vec<_> = met.all().map(decode_wish).collect();
+            let (color, ranks) = call::groups(&wishes)
+                .into_iter()
+                .find(|(_, ranks)| ranks.contains(&self.rank))?;
+            let members = ranks.iter().map(|&rank| self.group.member(rank)).collect();
+            let world = Arc::clone(&self.group.world);
+            let group = self.group.share((met.meeting, color), ranks.len(), || {
+                Group::new(world, members)
+            })?;
+            let rank = ranks.iter().position(|&rank| rank == self.rank)?;
+            Some(Self::new(group, rank))
+        })
+    }
+
+    fn duplicate(&self, operation: Operation) -> Result<Self, CommError> {
+        let size = self.group.size();
+        let group = self.meet(Call::new(operation), &[], |met| {
+            let members = (0..size).map(|rank| self.group.member(rank)).collect();
+            let world = Arc::clone(&self.group.world);
+            self.group
+                .share((met.meeting, 0), size, || Group::new(world, members))
+        })?;
+        let group = group.ok_or(CommError::Unavailable {
+            operation,
+            reason: "the group was not made",
+        })?;
+        Ok(Self::new(group, self.rank))
+    }
+}
+
+fn decode_wish(wish: &[u8]) -> (Option<u32>, i64) {
+    let color = wish[1..5]
+        .try_into()
+        .map(u32::from_ne_bytes)
+        .ok()
+        .filter(|_| wish[0] == 1);
+    (color, wish[5..].try_into().map_or(0, i64::from_ne_bytes))
+}
+
+impl Drop for ThreadComm {
+    fn drop(&mut self) {
+        self.group.leave(self.rank);
+    }
+}
+
+impl std::fmt::Debug for ThreadComm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ThreadComm")
+            .field("rank", &self.rank)
+            .field("size", &self.group.size())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Marks the collective call under way.
+struct Doing<'a> {
+    comm: &'a ThreadComm,
+    operation: Operation,
+}
+
+impl<'a> Doing<'a> {
+    fn begin(comm: &'a ThreadComm, operation: Operation) -> Result<Self, CommError> {
+        match comm.current.compare_exchange(
+            0,
+            operation.code(),
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        ) {
+            Ok(_) => Ok(Self { comm, operation }),
+            Err(code) => {
+                let current = Operation::from_code(code).unwrap_or(operation);
+                Err(CommError::Busy {
+                    operation,
+                    rank: comm.rank,
+                    current,
+                })
+            }
+        }
+    }
+}
+
+impl Drop for Doing<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.comm
+                .group
+                .world
+                .set_panicked_in(self.comm.group.member(self.comm.rank), self.operation);
+        }
+        self.comm.current.store(0, Ordering::Release);
+    }
+}
+
+impl Communicator for ThreadComm {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.group.size()
+    }
+
+    fn barrier(&self) -> Result<(), CommError> {
+        self.meet(Call::new(Operation::Barrier), &[], |_| ())
+    }
+
+    fn broadcast(&self, root: usize, buf: &mut [u8]) -> Result<(), CommError> {
+        let call = Call::new(Operation::Broadcast).root(root).len(buf.len());
+        if self.rank == root {
+            return self.meet(call, &[buf], |_| ());
+        }
+        self.meet(call, &[], |met| buf.copy_from_slice(met.part(root)))
+    }
+
+    fn gather_v(&self, root: usize, send: &[u8]) -> Result<Option<Vec<Vec<u8>>>, CommError> {
+        self.meet(Call::new(Operation::GatherV).root(root), &[send], |met| {
+            (self.rank == root).then(|| met.all().map(<[u8]>::to_vec).collect())
+        })
+    }
+
+    fn all_gather_v(&self, send: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
+        self.meet(Call::new(Operation::AllGatherV), &[send], |met| {
+            met.all().map(<[u8]>::to_vec).collect()
+        })
+    }
+
+    fn all_gather(&self, send: &[u8], recv: &mut [u8]) -> Result<(), CommError> {
+        let call = Call::new(Operation::AllGather)
+            .len(send.len())
+            .extra(recv.len());
+        self.meet(call, &[send], |met| {
+            if !send.is_empty() {
+                recv.chunks_exact_mut(send.len())
+                    .zip(met.all())
+                    .for_each(|(to, from)| to.copy_from_slice(from));
+            }
+        })
+    }
+
+    fn all_to_all_v(&self, send: &[&[u8]]) -> Result<Vec<Vec<u8>>, CommError> {
+        self.meet(
+            Call::new(Operation::AllToAllV).len(send.len()),
+            send,
+            |met| {
+                (0..self.size())
+                    .map(|rank| met.parts(rank)[self.rank].to_vec())
+                    .collect()
+            },
+        )
+    }
+
+    fn all_reduce(
+        &self,
+        buf: &mut [u8],
+        element: usize,
+        fold: &(dyn Fn(&mut [u8], &[u8]) + Sync),
+    ) -> Result<(), CommError> {
+        let (len, size) = (buf.len(), self.size());
+        let call = Call::new(Operation::AllReduce).root(element).len(len);
+        if len <= CUT_REDUCTIONS_ABOVE {
+            let mut whole = AlignedBytes::zeroed(len, Operation::AllReduce, self.rank)?;
+            self.meet(call, &[buf], |met| fold_ranks(&mut whole, met.all(), fold))?;
+            buf.copy_from_slice(&whole);
+            return Ok(());
+        }
+        let own = piece(len, element, self.rank, size);
+        let mut part = AlignedBytes::zeroed(own.len(), Operation::AllReduce, self.rank)?;
+        self.meet(call, &[buf], |met| {
+            let own = own.clone();
+            fold_ranks(&mut part, met.all().map(|bytes| &bytes[own.clone()]), fold);
+        })?;
+        self.meet(call, &[&part], |met| {
+            for (rank, bytes) in met.all().enumerate() {
+                buf[piece(len, element, rank, size)].copy_from_slice(bytes);
+            }
+        })
+    }
+
+    fn split(
+        &self,
+        color: Option<u32>,
+        key: i64,
+    ) -> Result<Option<Box<dyn Communicator>>, CommError> {
+        Ok(self
+            .subgroup(color, key)?
+            .map(|comm| Box::new(comm) as Box<dyn Communicator>))
+    }
+
+    fn send(&self, to: usize, tag: u32, buf: &[u8]) -> Result<(), CommError> {
+        mail::send(&self.group, self.rank, to, tag, buf)
+    }
+
+    fn recv(&self, from: usize, tag: u32, buf: &mut [u8]) -> Result<(), CommError> {
+        mail::recv(&self.group, self.rank, from, tag, buf)
+    }
+
+    fn exchange(
+        &self,
+        tag: u32,
+        sends: &[Message],
+        recvs: &[Message],
+        job: &mut dyn ExchangeJob,
+        workspace: &mut Workspace,
+    ) -> Result<(), CommError> {
+        mail::exchange(&self.group, self.rank, tag, (sends, recvs), job, workspace)
+    }
+
+    fn lend(&self, mine: &[u8], read: &mut dyn FnMut(&[&[u8]])) -> Result<bool, CommError> {
+        self.meet(Call::new(Operation::Lend), &[mine], |met| {
+            read(&met.all().collect::<Vec<_>>());
+        })?;
+        Ok(true)
+    }
+
+    fn alloc_shared(&self, len: usize) -> Result<SharedBytes, CommError> {
+        let mine = SharedBytes::on_heap(len, self.rank);
+        let mut wish = [0; 9];
+        wish[0] = u8::from(mine.is_ok());
+        wish[1..].copy_from_slice(&(len as u64).to_ne_bytes());
+        self.meet(Call::new(Operation::AllocShared), &[&wish], |met| match met
+            .all()
+            .enumerate()
+            .find(|(_, wish)| wish[0] == 0)
+        {
+            None => Ok(()),
+            Some((rank, wish)) => {
+                let bytes = wish[1..].try_into().map_or(0, u64::from_ne_bytes);
+                Err(CommError::Allocation {
+                    operation: Operation::AllocShared,
+                    rank,
+                    bytes,
+                })
+            }
+        })??;
+        mine
+    }
+}
