@@ -1,0 +1,549 @@
+//! [`AxisDist`]: one dimension of an array, seen by all ranks along it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use dap_protocol::{DimDict, Dist, MAX_SIZE, Padding};
+
+use crate::MapError;
+
+/// The largest number of ranks, 2²⁴: what is allocated per rank stays small whatever is asked.
+pub const MAX_RANKS: usize = 1 << 24;
+
+/// How one dimension is spread over the ranks along it, its grid coordinates `0..ranks()`.
+///
+/// The variants can be matched everywhere and made only here, so their fields always keep the
+/// stated invariants.
+///
+/// ```
+/// use dist_maps::AxisDist;
+/// let axis = AxisDist::block(10, 4)?; // 0..3, 3..6, 6..9, 9..10
+/// assert_eq!(axis.owner(7), Some(2));
+/// let axis = AxisDist::cyclic(7, 2, 2)?; // {0, 1, 4, 5} and {2, 3, 6}
+/// assert_eq!((axis.owned_len(0), axis.owned_len(1)), (4, 3));
+/// # Ok::<(), dist_maps::MapError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AxisDist {
+    /// One contiguous range per coordinate.
+    #[non_exhaustive]
+    Block {
+        /// `ranks + 1` bounds, ascending from 0 to the size: coordinate `c` owns `bounds[c]..bounds[c + 1]`.
+        bounds: Arc<[u64]>,
+        /// Communication padding per coordinate: stored beside what is owned, inside `0..size`.
+        padding: Arc<[Padding]>,
+        /// Owned elements at the outer edges that the protocol calls boundary padding. On a
+        /// periodic axis a halo exchange fills them from the other end.
+        boundary: Padding,
+        /// Whether the axis wraps around.
+        periodic: bool,
+    },
+    /// Blocks of `block_size` dealt to the coordinates in turn.
+    #[non_exhaustive]
+    Cyclic {
+        /// Global extent, in elements.
+        size: u64,
+        /// Coordinates, at least 1.
+        ranks: usize,
+        /// Elements per block, at least 1.
+        block_size: u64,
+    },
+    /// An explicit list per coordinate, in local order.
+    #[non_exhaustive]
+    Unstructured {
+        /// Global extent, in elements.
+        size: u64,
+        /// Global indices per coordinate; none twice in one list.
+        indices: Arc<[Arc<[i64]>]>,
+        /// Whether no index lies on two coordinates.
+        one_to_one: bool,
+    },
+}
+
+pub(crate) fn check_size(size: u64) -> Result<(), MapError> {
+    let allowed = MAX_SIZE.min(u64::try_from(isize::MAX).unwrap_or(u64::MAX));
+    if size > allowed {
+        return Err(MapError::Size {
+            given: size,
+            allowed,
+        });
+    }
+    Ok(())
+}
+
+pub(crate) fn check_ranks(ranks: usize) -> Result<(), MapError> {
+    if ranks == 0 || ranks > MAX_RANKS {
+        return Err(MapError::Ranks {
+            given: ranks,
+            allowed: MAX_RANKS,
+        });
+    }
+    Ok(())
+}
+
+/// An extent in memory. Sizes were checked against the address space when the axis was made.
+pub(crate) fn to_len(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+/// Elements below `limit` on `coord` when blocks of `block` are dealt to `ranks` in turn.
+pub(crate) fn cyclic_count(limit: u64, ranks: usize, coord: usize, block: u64) -> u64 {
+    let (ranks, coord) = (ranks as u64, coord as u64);
+    let (full, rest) = (limit / block, limit % block);
+    let (rounds, last) = (full / ranks, full % ranks);
+    let tail = match coord.cmp(&last) {
+        std::cmp::Ordering::Less => block,
+        std::cmp::Ordering::Equal => rest,
+        std::cmp::Ordering::Greater => 0,
+    };
+    rounds * block + tail
+}
+
+impl AxisDist {
+    /// Blocks of `ceil(size / ranks)`, the last ones short or empty: 10 over 4 is 3, 3, 3, 1.
+    ///
+    /// # Errors
+    /// When `size` or `ranks` is out of range.
+    pub fn block(size: u64, ranks: usize) -> Result<Self, MapError> {
+        check_size(size)?;
+        check_ranks(ranks)?;
+        let block = size.div_ceil(ranks as u64);
+        let bounds = (0..=ranks as u64).map(|c| c.saturating_mul(block).min(size));
+        Ok(Self::from_bounds(bounds.collect()))
+    }
+
+    /// Blocks whose lengths differ by at most one, the longer ones first: 10 over 4 is 3, 3, 2, 2.
+    ///
+    /// # Errors
+    /// When `size` or `ranks` is out of range.
+    pub fn block_balanced(size: u64, ranks: usize) -> Result<Self, MapError> {
+        check_size(size)?;
+        check_ranks(ranks)?;
+        let (short, longer) = (size / ranks as u64, size % ranks as u64);
+        let bounds = (0..=ranks as u64).map(|c| c * short + c.min(longer));
+        Ok(Self::from_bounds(bounds.collect()))
+    }
+
+    /// Bounds at `floor(size * c / ranks)`: 10 over 4 is 2, 3, 2, 3.
+    ///
+    /// # Errors
+    /// When `size` or `ranks` is out of range.
+    pub fn block_floor(size: u64, ranks: usize) -> Result<Self, MapError> {
+        check_size(size)?;
+        check_ranks(ranks)?;
+        let bounds = (0..=ranks as u128).map(|c| {
+            // at most `size`, so it fits
+            u64::try_from(u128::from(size) * c / ranks as u128).unwrap_or(size)
+        });
+        Ok(Self::from_bounds(bounds.collect()))
+    }
+
+    /// Blocks between given bounds, which ascend from 0 to the size; equal ones make an empty block.
+    ///
+    /// # Errors
+    /// [`MapError::Bounds`] when they do not; also when their number or size is out of range.
+    pub fn block_bounds(bounds: impl Into<Arc<[u64]>>) -> Result<Self, MapError> {
+        let bounds = bounds.into();
+        check_ranks(bounds.len().saturating_sub(1))?;
+        let size = bounds[bounds.len() - 1];
+        check_size(size)?;
+        if bounds[0] != 0 {
+            return Err(MapError::Bounds {
+                position: 0,
+                given: bounds[0],
+                low: 0,
+                high: 0,
+            });
+        }
+        if let Some(at) = bounds.windows(2).position(|pair| pair[0] > pair[1]) {
+            return Err(MapError::Bounds {
+                position: at + 1,
+                given: bounds[at + 1],
+                low: bounds[at],
+                high: size,
+            });
+        }
+        Ok(Self::from_bounds(bounds))
+    }
+
+    /// All of it on every rank of this coordinate: one block.
+    ///
+    /// # Errors
+    /// When `size` is out of range.
+    pub fn whole(size: u64) -> Result<Self, MapError> {
+        Self::block(size, 1)
+    }
+
+    /// Blocks of `block_size` dealt to the ranks in turn; 1 is the cyclic distribution.
+    ///
+    /// # Errors
+    /// When `size` or `ranks` is out of range, or `block_size` is 0.
+    pub fn cyclic(size: u64, ranks: usize, block_size: u64) -> Result<Self, MapError> {
+        check_size(size)?;
+        check_ranks(ranks)?;
+        if block_size == 0 {
+            return Err(MapError::BlockSize);
+        }
+        Ok(Self::Cyclic {
+            size,
+            ranks,
+            block_size,
+        })
+    }
+
+    /// An explicit list of global indices per coordinate, each in local order and inside `0..size`.
+    /// Indices may lie on several coordinates, or on none.
+    ///
+    /// # Errors
+    /// When an index is out of range or twice in one list, or `size` or the number of lists is out
+    /// of range.
+    pub fn unstructured<L: Into<Arc<[i64]>>>(
+        size: u64,
+        lists: impl IntoIterator<Item = L>,
+    ) -> Result<Self, MapError> {
+        check_size(size)?;
+        let lists: Arc<[Arc<[i64]>]> = lists.into_iter().map(Into::into).collect();
+        for &given in lists.iter().flat_map(|list| list.iter()) {
+            if u64::try_from(given).is_ok_and(|g| g < size) {
+                continue;
+            }
+            return Err(MapError::Index { given, size });
+        }
+        Self::unstructured_free(size, lists)
+    }
+
+    /// As [`AxisDist::unstructured`], with indices of any value, as the protocol allows.
+    ///
+    /// # Errors
+    /// When an index is twice in one list, or `size` or the number of lists is out of range.
+    pub fn unstructured_free(
+        size: u64,
+        lists: impl Into<Arc<[Arc<[i64]>]>>,
+    ) -> Result<Self, MapError> {
+        check_size(size)?;
+        let indices = lists.into();
+        check_ranks(indices.len())?;
+        let mut all: Vec<(i64, usize)> = indices
+            .iter()
+            .enumerate()
+            .flat_map(|(coord, list)| list.iter().map(move |&g| (g, coord)))
+            .collect();
+        all.sort_unstable();
+        let mut one_to_one = true;
+        for pair in all.windows(2) {
+            if pair[0] == pair[1] {
+                let (given, coord) = pair[0];
+                return Err(MapError::RepeatedIndex { coord, given });
+            }
+            one_to_one &= pair[0].0 != pair[1].0;
+        }
+        Ok(Self::Unstructured {
+            size,
+            indices,
+            one_to_one,
+        })
+    }
+
+    pub(crate) fn from_bounds(bounds: Arc<[u64]>) -> Self {
+        let padding = vec![Padding::default(); bounds.len() - 1].into();
+        Self::Block {
+            bounds,
+            padding,
+            boundary: Padding::default(),
+            periodic: false,
+        }
+    }
+
+    /// The same blocks with `lower` and `upper` elements of the neighbours stored beside each,
+    /// as far as the axis reaches; a coordinate that owns nothing stores nothing.
+    ///
+    /// # Errors
+    /// When this is no block.
+    pub fn with_padding(self, lower: u64, upper: u64) -> Result<Self, MapError> {
+        match self {
+            Self::Block {
+                bounds,
+                boundary,
+                periodic,
+                ..
+            } => {
+                let size = bounds[bounds.len() - 1];
+                let padding = bounds
+                    .windows(2)
+                    .map(|owned| {
+                        if owned[0] == owned[1] {
+                            Padding::default()
+                        } else {
+                            Padding::new(lower.min(owned[0]), upper.min(size - owned[1]))
+                        }
+                    })
+                    .collect();
+                Ok(Self::Block {
+                    bounds,
+                    padding,
+                    boundary,
+                    periodic,
+                })
+            }
+            other => Err(other.not_a_block("padding")),
+        }
+    }
+
+    /// Padding as the parts of the ranks gave it; it lies inside `0..size` by their own checks.
+    pub(crate) fn with_padding_per_coord(
+        self,
+        padding: Vec<Padding>,
+        boundary: Padding,
+        periodic: bool,
+    ) -> Result<Self, MapError> {
+        match self {
+            Self::Block { bounds, .. } => Ok(Self::Block {
+                bounds,
+                padding: padding.into(),
+                boundary,
+                periodic,
+            }),
+            other => Err(other.not_a_block("padding")),
+        }
+    }
+
+    /// The same blocks, the outermost `lower` and `upper` elements of the axis being boundary
+    /// padding: owned, and on a periodic axis filled from the other end by a halo exchange.
+    ///
+    /// # Errors
+    /// When this is no block, or the axis is shorter than the two together.
+    pub fn with_boundary(self, lower: u64, upper: u64) -> Result<Self, MapError> {
+        let size = self.size();
+        match self {
+            Self::Block {
+                bounds,
+                padding,
+                periodic,
+                ..
+            } => {
+                let given = lower.saturating_add(upper);
+                if given > size {
+                    return Err(MapError::Size {
+                        given,
+                        allowed: size,
+                    });
+                }
+                Ok(Self::Block {
+                    bounds,
+                    padding,
+                    boundary: Padding::new(lower, upper),
+                    periodic,
+                })
+            }
+            other => Err(other.not_a_block("boundary padding")),
+        }
+    }
+
+    /// The same blocks, wrapping around or not.
+    ///
+    /// # Errors
+    /// When this is no block.
+    pub fn with_periodic(mut self, value: bool) -> Result<Self, MapError> {
+        if let Self::Block { periodic, .. } = &mut self {
+            *periodic = value;
+            Ok(self)
+        } else {
+            Err(self.not_a_block("periodic"))
+        }
+    }
+
+    fn not_a_block(&self, what: &'static str) -> MapError {
+        MapError::NotABlock {
+            what,
+            kind: self.kind(),
+        }
+    }
+
+    /// `"b"`, `"c"` or `"u"`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Block { .. } => "b",
+            Self::Cyclic { .. } => "c",
+            Self::Unstructured { .. } => "u",
+        }
+    }
+
+    /// Global extent, in elements.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Block { bounds, .. } => bounds[bounds.len() - 1],
+            Self::Cyclic { size, .. } | Self::Unstructured { size, .. } => *size,
+        }
+    }
+
+    /// Grid coordinates along the axis, at least 1.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        match self {
+            Self::Block { padding, .. } => padding.len(),
+            Self::Cyclic { ranks, .. } => *ranks,
+            Self::Unstructured { indices, .. } => indices.len(),
+        }
+    }
+
+    /// Whether the axis wraps around.
+    #[must_use]
+    pub fn is_periodic(&self) -> bool {
+        matches!(self, Self::Block { periodic: true, .. })
+    }
+
+    /// Whether no index lies on two coordinates.
+    #[must_use]
+    pub fn is_one_to_one(&self) -> bool {
+        !matches!(
+            self,
+            Self::Unstructured {
+                one_to_one: false,
+                ..
+            }
+        )
+    }
+
+    /// Communication padding of a coordinate; none where the coordinate does not exist.
+    #[must_use]
+    pub fn padding(&self, coord: usize) -> Padding {
+        match self {
+            Self::Block { padding, .. } => padding.get(coord).copied().unwrap_or_default(),
+            _ => Padding::default(),
+        }
+    }
+
+    /// The range that a coordinate owns, where this is a block.
+    #[must_use]
+    pub fn owned_range(&self, coord: usize) -> Option<Range<u64>> {
+        match self {
+            Self::Block { bounds, .. } => Some(*bounds.get(coord)?..*bounds.get(coord + 1)?),
+            _ => None,
+        }
+    }
+
+    /// The range that a coordinate stores, communication padding included, where this is a block.
+    #[must_use]
+    pub fn stored_range(&self, coord: usize) -> Option<Range<u64>> {
+        let owned = self.owned_range(coord)?;
+        let padding = self.padding(coord);
+        Some(owned.start - padding.lower..owned.end + padding.upper)
+    }
+
+    /// Elements that a coordinate owns; 0 where the coordinate does not exist.
+    #[must_use]
+    pub fn owned_len(&self, coord: usize) -> usize {
+        match self {
+            Self::Block { .. } => self
+                .owned_range(coord)
+                .map_or(0, |range| to_len(range.end - range.start)),
+            Self::Cyclic { ranks, .. } if coord >= *ranks => 0,
+            Self::Cyclic {
+                size,
+                ranks,
+                block_size,
+            } => to_len(cyclic_count(*size, *ranks, coord, *block_size)),
+            Self::Unstructured { indices, .. } => indices.get(coord).map_or(0, |list| list.len()),
+        }
+    }
+
+    /// Elements that a coordinate stores, communication padding included.
+    #[must_use]
+    pub fn stored_len(&self, coord: usize) -> usize {
+        self.stored_range(coord).map_or_else(
+            || self.owned_len(coord),
+            |range| to_len(range.end - range.start),
+        )
+    }
+
+    /// Where, among the stored elements, the owned ones lie.
+    #[must_use]
+    pub fn owned_local(&self, coord: usize) -> Range<usize> {
+        let start = to_len(self.padding(coord).lower);
+        start..start + self.owned_len(coord)
+    }
+
+    /// The coordinate that owns a global index: the lowest one, where several do. `None` where
+    /// none does. For many indices make an [`AxisDist::locator`](crate::AxisLocator) once.
+    #[must_use]
+    pub fn owner(&self, global: i64) -> Option<usize> {
+        if let Self::Unstructured { indices, .. } = self {
+            return indices.iter().position(|list| list.contains(&global));
+        }
+        let g = u64::try_from(global).ok().filter(|&g| g < self.size())?;
+        match self {
+            Self::Block { bounds, .. } => Some(bounds.partition_point(|&bound| bound <= g) - 1),
+            Self::Cyclic {
+                ranks, block_size, ..
+            } => usize::try_from(g / block_size % *ranks as u64).ok(),
+            Self::Unstructured { .. } => None,
+        }
+    }
+
+    /// Every coordinate that owns a global index, in ascending order.
+    #[must_use]
+    pub fn owners(&self, global: i64) -> Vec<usize> {
+        match self {
+            Self::Unstructured { indices, .. } => (0..indices.len())
+                .filter(|&coord| indices[coord].contains(&global))
+                .collect(),
+            _ => self.owner(global).into_iter().collect(),
+        }
+    }
+
+    /// The protocol's dictionary of a coordinate.
+    ///
+    /// # Errors
+    /// When there is no such coordinate.
+    pub fn dim_dict(&self, coord: usize) -> Result<DimDict, MapError> {
+        let (size, ranks) = (self.size(), self.ranks());
+        if coord >= ranks {
+            return Err(MapError::Count {
+                what: "coordinates along the axis",
+                given: coord,
+                expected: ranks,
+            });
+        }
+        match self {
+            Self::Block {
+                boundary, periodic, ..
+            } => {
+                let stored = self.stored_range(coord).unwrap_or(0..0);
+                let owned = self.owned_len(coord) as u64;
+                let mut padding = self.padding(coord);
+                if coord == 0 {
+                    padding.lower = boundary.lower.min(owned);
+                }
+                if coord + 1 == ranks {
+                    padding.upper = boundary.upper.min(owned);
+                }
+                if coord == 0 && coord + 1 == ranks {
+                    padding.upper = padding.upper.min(owned - padding.lower);
+                }
+                let dist = Dist::Block {
+                    start: stored.start,
+                    stop: stored.end,
+                    padding,
+                    periodic: *periodic,
+                };
+                Ok(DimDict::new(size, ranks, coord, dist)?)
+            }
+            Self::Cyclic { block_size, .. } => {
+                Ok(DimDict::cyclic(size, ranks, coord, *block_size)?)
+            }
+            Self::Unstructured {
+                indices,
+                one_to_one,
+                ..
+            } => Ok(DimDict::unstructured(
+                size,
+                ranks,
+                coord,
+                Arc::clone(&indices[coord]),
+                *one_to_one,
+            )?),
+        }
+    }
+}

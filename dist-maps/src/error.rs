@@ -1,0 +1,141 @@
+//! [`MapError`]: everything that this crate can refuse when a map is made or asked.
+
+use dap_protocol::ProtocolError;
+
+/// What is wrong with a map, a distribution, or a question put to one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MapError {
+    /// The protocol refuses the metadata.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// A size does not fit signed 64-bit indices, or this machine's addresses.
+    #[error("size {given} is too large, allowed: 0 to {allowed}")]
+    Size {
+        /// The size, in elements.
+        given: u64,
+        /// The largest one, in elements.
+        allowed: u64,
+    },
+    /// A number of ranks is not in `1..=MAX_RANKS`.
+    #[error("{given} ranks, allowed: {} to {allowed}", 1)]
+    Ranks {
+        /// What was given.
+        given: usize,
+        /// The largest number.
+        allowed: usize,
+    },
+    /// An axis does not exist.
+    #[error("axis {given} of an array of {ndim} dimension(s)")]
+    Axis {
+        /// The axis.
+        given: usize,
+        /// Number of dimensions.
+        ndim: usize,
+    },
+    /// An axis is named twice where each may be named once.
+    #[error("axis {axis} is given twice")]
+    RepeatedAxis {
+        /// The axis.
+        axis: usize,
+    },
+    /// Two things that must agree in length do not.
+    #[error("{what}: {given} given, {expected} expected")]
+    Count {
+        /// What is counted.
+        what: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many are expected.
+        expected: usize,
+    },
+    /// Block bounds do not ascend from 0 to the size.
+    #[error("bounds[{position}] is {given}, allowed: {low} to {high}")]
+    Bounds {
+        /// Position in the list of bounds.
+        position: usize,
+        /// The bound.
+        given: u64,
+        /// The least one allowed there.
+        low: u64,
+        /// The largest one allowed there.
+        high: u64,
+    },
+    /// A block size of 0.
+    #[error("block size 0, allowed: at least 1")]
+    BlockSize,
+    /// Something that only a block has is asked of another kind of axis.
+    #[error("{what} on an axis of kind {kind:?}, allowed: blocks only")]
+    NotABlock {
+        /// What was asked.
+        what: &'static str,
+        /// `"c"` or `"u"`.
+        kind: &'static str,
+    },
+    /// A letter that names no kind of distribution.
+    #[error("axis {axis}: distribution {given:?}, allowed: b, c or n")]
+    Kind {
+        /// The axis.
+        axis: usize,
+        /// The letter.
+        given: char,
+    },
+    /// An unstructured axis cannot be made from its size alone.
+    #[error("axis {axis}: an unstructured axis needs its lists of indices")]
+    NeedsIndices {
+        /// The axis.
+        axis: usize,
+    },
+    /// A global index outside the axis.
+    #[error("index {given} of an axis of size {size}")]
+    Index {
+        /// The index.
+        given: i64,
+        /// Size of the axis, in elements.
+        size: u64,
+    },
+    /// A global index twice on one rank.
+    #[error("coordinate {coord}: index {given} is listed twice")]
+    RepeatedIndex {
+        /// The grid coordinate.
+        coord: usize,
+        /// The index.
+        given: i64,
+    },
+    /// A grid with an extent that the axis cannot use.
+    #[error("axis {axis}: grid extent {given}, allowed: {allowed}")]
+    GridExtent {
+        /// The axis.
+        axis: usize,
+        /// The extent, in ranks.
+        given: usize,
+        /// The extent that the axis has.
+        allowed: usize,
+    },
+    /// A grid of more ranks than there are.
+    #[error("a grid of {given} ranks, allowed: at most {allowed}")]
+    GridTooLarge {
+        /// Ranks of the grid.
+        given: usize,
+        /// Ranks there are.
+        allowed: usize,
+    },
+    /// A rank that does not exist, or stands twice in a list of ranks.
+    #[error("rank {given}: not below {ranks}, or named twice")]
+    Target {
+        /// The rank.
+        given: usize,
+        /// Number of ranks.
+        ranks: usize,
+    },
+    /// The parts of the ranks do not describe one distribution.
+    #[error("rank {rank}{}: {what}", axis.map(|a| format!(" axis {a}")).unwrap_or_default())]
+    Parts {
+        /// The rank whose part does not fit.
+        rank: usize,
+        /// The axis, where one is meant.
+        axis: Option<usize>,
+        /// What does not fit.
+        what: &'static str,
+    },
+}
