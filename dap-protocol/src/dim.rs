@@ -1,8 +1,15 @@
 //! [`DimDict`]: one dimension of one rank's part, the protocol's dimension dictionary.
 
+mod rules;
+mod spelling;
+mod value;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+pub(crate) use rules::{Rules, cyclic_start};
+pub(crate) use spelling::Spelling;
 
 use crate::error::{Code, Violation};
 use crate::literal::Value;
@@ -52,7 +59,8 @@ pub enum Dist {
     },
     /// `'c'`: blocks of `block_size`, dealt to the ranks in turn.
     Cyclic {
-        /// First global index, `proc_grid_rank * block_size`; at least `size` where nothing is held.
+        /// First global index, `proc_grid_rank * block_size`: at least `size` where nothing is
+        /// held (there `size` itself, when the product does not fit 63 bits).
         start: u64,
         /// Elements per block, at least 1.
         block_size: u64,
@@ -76,13 +84,24 @@ pub enum Dist {
 /// assert!(DimDict::block(9, 4, 3, 9..12).is_err()); // B4: stop exceeds size
 /// # Ok::<(), dap_protocol::ProtocolError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct DimDict {
     size: u64,
     grid_size: usize,
     grid_rank: usize,
     dist: Dist,
     extra: BTreeMap<String, Value>,
+    spelling: Spelling,
+}
+
+/// Equal when they say the same; which optional keys were spelled out is no part of that.
+impl PartialEq for DimDict {
+    fn eq(&self, other: &Self) -> bool {
+        (self.size, self.grid_size, self.grid_rank)
+            == (other.size, other.grid_size, other.grid_rank)
+            && self.dist == other.dist
+            && self.extra == other.extra
+    }
 }
 
 impl DimDict {
@@ -96,31 +115,59 @@ impl DimDict {
         grid_rank: usize,
         dist: Dist,
     ) -> Result<Self, ProtocolError> {
-        let mut found = Vec::new();
-        check_common(size, grid_size, grid_rank, &mut found);
+        let mut rules = Rules::default();
+        rules.common(size.into(), grid_size.into(), grid_rank.into());
         match &dist {
             Dist::Block {
                 start,
                 stop,
                 padding,
                 ..
-            } => check_block(size, *start, *stop, *padding, &mut found),
-            Dist::Cyclic { start, block_size } => {
-                check_cyclic(size, grid_rank, *start, *block_size, &mut found)
+            } => {
+                rules.block_range(
+                    size.into(),
+                    grid_rank.into(),
+                    (*start).into(),
+                    (*stop).into(),
+                );
+                rules.padding(*start, *stop, *padding);
             }
-            Dist::Unstructured { indices, .. } => check_indices(indices, &mut found),
+            Dist::Cyclic { start, block_size } => {
+                rules.cyclic(
+                    size.into(),
+                    grid_rank.into(),
+                    (*start).into(),
+                    (*block_size).into(),
+                );
+            }
+            Dist::Unstructured { indices, .. } => rules.indices(indices),
         }
-        if found.is_empty() {
-            Ok(Self {
-                size,
-                grid_size,
-                grid_rank,
-                dist,
-                extra: BTreeMap::new(),
-            })
-        } else {
-            Err(ProtocolError::Violations(found))
+        if !rules.found.is_empty() {
+            return Err(ProtocolError::Violations(rules.found));
         }
+        Ok(Self::checked(size, grid_size, grid_rank, dist))
+    }
+
+    /// A dictionary whose parts were found to be valid.
+    pub(crate) fn checked(size: u64, grid_size: usize, grid_rank: usize, mut dist: Dist) -> Self {
+        if let Dist::Cyclic { start, block_size } = &mut dist
+            && *start >= size
+        {
+            *start = cyclic_start(size, grid_rank, *block_size);
+        }
+        Self {
+            size,
+            grid_size,
+            grid_rank,
+            dist,
+            extra: BTreeMap::new(),
+            spelling: Spelling::default(),
+        }
+    }
+
+    pub(crate) fn with_spelling(mut self, spelling: Spelling) -> Self {
+        self.spelling = spelling;
+        self
     }
 
     /// A block without padding: this rank stores `range`.
@@ -153,18 +200,14 @@ impl DimDict {
     /// A block-cyclic dimension; `block_size` 1 is cyclic.
     ///
     /// # Errors
-    /// As [`DimDict::new`], and when `grid_rank * block_size` overflows.
+    /// As [`DimDict::new`].
     pub fn cyclic(
         size: u64,
         grid_size: usize,
         grid_rank: usize,
         block_size: u64,
     ) -> Result<Self, ProtocolError> {
-        let start = u64::try_from(grid_rank)
-            .ok()
-            .and_then(|rank| rank.checked_mul(block_size));
-        // A start beyond 64 bits lies beyond `size` too: the rank holds nothing, at the canonical end.
-        let start = start.filter(|&s| s <= MAX_SIZE).unwrap_or(size);
+        let start = cyclic_start(size, grid_rank, block_size);
         Self::new(
             size,
             grid_size,
@@ -206,6 +249,7 @@ impl DimDict {
             grid_rank,
             dist,
             extra,
+            spelling,
         } = self;
         let Dist::Block {
             start,
@@ -230,6 +274,7 @@ impl DimDict {
         };
         Ok(Self {
             extra,
+            spelling,
             ..Self::new(size, grid_size, grid_rank, dist)?
         })
     }
@@ -382,91 +427,6 @@ fn cyclic_len(size: u64, ranks: usize, rank: usize, block: u64) -> u64 {
         std::cmp::Ordering::Greater => 0,
     };
     full / ranks * block + tail
-}
-
-fn check_common(size: u64, grid_size: usize, grid_rank: usize, found: &mut Vec<Violation>) {
-    if size > MAX_SIZE {
-        found.push(
-            Violation::new(Code::C3, size.to_string(), format!("0 to {MAX_SIZE}")).key("size"),
-        );
-    }
-    if grid_size == 0 {
-        found.push(Violation::new(Code::C4, "0", "at least 1").key("proc_grid_size"));
-    } else if grid_rank >= grid_size {
-        let allowed = format!("0 to {}", grid_size - 1);
-        found.push(Violation::new(Code::C5, grid_rank.to_string(), allowed).key("proc_grid_rank"));
-    }
-}
-
-fn check_block(size: u64, start: u64, stop: u64, padding: Padding, found: &mut Vec<Violation>) {
-    if stop > size {
-        found.push(
-            Violation::new(Code::B4, stop.to_string(), format!("at most {size} (size)"))
-                .key("stop"),
-        );
-    }
-    if start > stop {
-        found.push(
-            Violation::new(
-                Code::B2,
-                start.to_string(),
-                format!("at most {stop} (stop)"),
-            )
-            .key("start"),
-        );
-    } else if padding
-        .lower
-        .checked_add(padding.upper)
-        .is_none_or(|sum| sum > stop - start)
-    {
-        let given = format!("({}, {})", padding.lower, padding.upper);
-        found.push(
-            Violation::new(
-                Code::B5,
-                given,
-                format!("a sum of at most {} (stop - start)", stop - start),
-            )
-            .key("padding"),
-        );
-    }
-}
-
-fn check_cyclic(
-    size: u64,
-    grid_rank: usize,
-    start: u64,
-    block_size: u64,
-    found: &mut Vec<Violation>,
-) {
-    if block_size == 0 {
-        found.push(Violation::new(Code::K1, "0", "at least 1").key("block_size"));
-        return;
-    }
-    let expected = u64::try_from(grid_rank)
-        .ok()
-        .and_then(|rank| rank.checked_mul(block_size));
-    let held_nothing = start >= size && expected.is_none_or(|e| e >= size);
-    if expected != Some(start) && !held_nothing {
-        let allowed = expected.map_or_else(
-            || format!("at least {size} (size)"),
-            |e| format!("{e} (proc_grid_rank * block_size)"),
-        );
-        found.push(Violation::new(Code::K2, start.to_string(), allowed).key("start"));
-    }
-}
-
-fn check_indices(indices: &[i64], found: &mut Vec<Violation>) {
-    if indices.windows(2).all(|pair| pair[0] < pair[1]) {
-        return;
-    }
-    let mut sorted = indices.to_vec();
-    sorted.sort_unstable();
-    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        found.push(
-            Violation::new(Code::U2, format!("{} twice", pair[0]), "each index once")
-                .key("indices"),
-        );
-    }
 }
 
 #[cfg(test)]

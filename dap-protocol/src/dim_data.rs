@@ -2,7 +2,9 @@
 
 use std::ops::Index;
 
-use crate::{DimDict, ProcessGrid, ProtocolError};
+use crate::check::{self, Strictness};
+use crate::literal::Value;
+use crate::{DimDict, ProcessGrid, ProtocolError, ProtocolVersion};
 
 /// Everything the protocol says about one rank's part: one [`DimDict`] per dimension.
 ///
@@ -29,6 +31,24 @@ impl DimData {
     #[must_use]
     pub fn into_dims(self) -> Vec<DimDict> {
         self.dims
+    }
+
+    /// The tuple of dictionaries as a value; see [`DimDict::to_value`].
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        Value::Tuple(self.dims.iter().map(DimDict::to_value).collect())
+    }
+
+    /// Reads what [`DimData::to_value`] gives; strictly, by the current version. See
+    /// [`check::dim_data`] for old and lenient reading. `shape` is the buffer's, in elements,
+    /// where there is one; `{}` needs it.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Violations`] with every broken rule.
+    pub fn from_value(value: &Value, shape: Option<&[usize]>) -> Result<Self, ProtocolError> {
+        check::dim_data(value, shape, ProtocolVersion::CURRENT, Strictness::Strict)
+            .into_result()
+            .map(|(data, _)| data)
     }
 
     /// Number of dimensions.

@@ -42,6 +42,8 @@ pub enum Code {
     B4,
     /// `B5`: block: padding fits into `stop - start`.
     B5,
+    /// `B6`: block: the first rank of the grid starts at 0, unless it holds nothing.
+    B6,
     /// `K1`: cyclic: `block_size` is at least 1.
     K1,
     /// `K2`: cyclic: `start` is `proc_grid_rank * block_size`, or at least `size` when nothing is held.
@@ -92,6 +94,7 @@ impl Code {
             Self::B3 => "B3",
             Self::B4 => "B4",
             Self::B5 => "B5",
+            Self::B6 => "B6",
             Self::K1 => "K1",
             Self::K2 => "K2",
             Self::U1 => "U1",

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+pub mod check;
 mod dim;
 mod dim_data;
 mod dist_buffer;

@@ -1,5 +1,7 @@
 //! The parser: recursive descent over bytes, each read once.
 
+use std::fmt;
+
 use super::error::{LiteralError, Reason};
 use super::{Value, number, string};
 
@@ -33,17 +35,22 @@ pub enum NoteKind {
     DuplicateKey,
 }
 
-impl std::fmt::Display for Note {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let what = match self.kind {
-            NoteKind::LongInteger => "long integer of Python 2",
-            NoteKind::UnicodePrefix => "text prefix u",
-            NoteKind::BytesKey => "bytes as a dictionary key, read as text",
-            NoteKind::NumpyScalar => "NumPy scalar, read as its value",
-            NoteKind::NumpyArray => "NumPy array, read as a list",
-            NoteKind::DuplicateKey => "dictionary key a second time, the last value stands",
-        };
-        write!(f, "byte {}: {what}", self.offset)
+impl fmt::Display for NoteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LongInteger => "long integer of Python 2",
+            Self::UnicodePrefix => "text prefix u",
+            Self::BytesKey => "bytes as a dictionary key, read as text",
+            Self::NumpyScalar => "NumPy scalar, read as its value",
+            Self::NumpyArray => "NumPy array, read as a list",
+            Self::DuplicateKey => "dictionary key a second time, the last value stands",
+        })
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: {}", self.offset, self.kind)
     }
 }
 

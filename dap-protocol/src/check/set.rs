@@ -1,0 +1,164 @@
+//! The whole set: what only all ranks together can show.
+
+mod axis;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Code, DimData, DimDict, Dist, ProcessGrid, ProtocolVersion, Violation};
+
+/// How padding at the outer edge of a periodic dimension is to be read so that the owned counts
+/// sum to `size`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EdgeReading {
+    /// It is owned and counted, as 0.10 says.
+    Owned,
+    /// It is a copy of the other end and not counted, as 0.9 says.
+    Communication,
+}
+
+/// What the check of a whole set found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetReport {
+    /// Every broken rule.
+    pub violations: Vec<Violation>,
+    /// Per dimension, where it is periodic and its edges are padded: the reading that fits, the
+    /// version's own one first. `None` elsewhere, and where neither fits (S7 says so).
+    pub edges: Vec<Option<EdgeReading>>,
+}
+
+/// Checks the parts of all ranks, in any order; each by itself is valid already.
+///
+/// Every broken rule is listed, with the rank in the grid's C order. A rule that builds on another
+/// (tiling on equal sizes, say) is looked at where that one holds.
+#[must_use]
+pub fn set(parts: &[(ProtocolVersion, DimData)]) -> Vec<Violation> {
+    set_report(parts).violations
+}
+
+/// [`set`], and how periodic edges are to be read.
+#[must_use]
+pub fn set_report(parts: &[(ProtocolVersion, DimData)]) -> SetReport {
+    let mut report = SetReport::default();
+    let Some((first_version, first)) = parts.first() else {
+        let none = Violation::new(Code::S1, "no rank", "at least one");
+        report.violations.push(none);
+        return report;
+    };
+    for (position, (version, data)) in parts.iter().enumerate() {
+        if version != first_version {
+            let violation =
+                Violation::new(Code::S9, version.to_string(), first_version.to_string());
+            let rank = data.rank().unwrap_or(position);
+            report
+                .violations
+                .push(violation.key("__version__").rank(rank));
+        }
+    }
+    let agreed = agreement(parts, first, &mut report.violations);
+    let Some(ranks) = agreed
+        .then(|| place(parts, first, &mut report.violations))
+        .flatten()
+    else {
+        return report;
+    };
+    for axis in 0..first.ndim() {
+        let reading = axis::check(*first_version, axis, &ranks, &mut report.violations);
+        report.edges.push(reading);
+    }
+    report
+}
+
+/// A rank of the grid with its dictionaries.
+struct Part<'a> {
+    rank: usize,
+    coords: Vec<usize>,
+    data: &'a DimData,
+}
+
+/// S3: what all ranks must agree on, compared with the first part.
+fn agreement(
+    parts: &[(ProtocolVersion, DimData)],
+    first: &DimData,
+    found: &mut Vec<Violation>,
+) -> bool {
+    let before = found.len();
+    for (position, (_, data)) in parts.iter().enumerate() {
+        let rank = data.rank().unwrap_or(position);
+        if data.ndim() != first.ndim() {
+            let allowed = format!("of length {}", first.ndim());
+            let violation = Violation::new(Code::S3, format!("of length {}", data.ndim()), allowed);
+            found.push(violation.key("dim_data").rank(rank));
+            continue;
+        }
+        for (axis, (dim, expected)) in data.into_iter().zip(first).enumerate() {
+            for ((key, given), (_, allowed)) in shared(dim).into_iter().zip(shared(expected)) {
+                if given != allowed {
+                    let allowed = format!("{allowed}, as elsewhere");
+                    let violation = Violation::new(Code::S3, given, allowed);
+                    found.push(violation.key(key).axis(axis).rank(rank));
+                }
+            }
+        }
+    }
+    found.len() == before
+}
+
+/// What a dictionary shares with those of all ranks along its dimension.
+fn shared(dim: &DimDict) -> [(&'static str, String); 4] {
+    let (key, value) = match dim.dist() {
+        Dist::Block { periodic, .. } => ("periodic", periodic.to_string()),
+        Dist::Cyclic { block_size, .. } => ("block_size", block_size.to_string()),
+        Dist::Unstructured { one_to_one, .. } => ("one_to_one", one_to_one.to_string()),
+    };
+    [
+        ("dist_type", dim.dist_type().to_owned()),
+        ("size", dim.size().to_string()),
+        ("proc_grid_size", dim.grid_size().to_string()),
+        (key, value),
+    ]
+}
+
+/// S1: each rank of the grid once. The parts by rank, where that holds.
+fn place<'a>(
+    parts: &'a [(ProtocolVersion, DimData)],
+    first: &DimData,
+    found: &mut Vec<Violation>,
+) -> Option<Vec<Part<'a>>> {
+    let count = parts.len();
+    let allowed = format!("{count} (ranks given)");
+    let Ok(grid) = first.grid() else {
+        let given = "a process grid of more than 64 bits";
+        found.push(Violation::new(Code::S1, given, allowed).key("proc_grid_size"));
+        return None;
+    };
+    if grid.len() != count {
+        let given = format!("{} (product)", grid.len());
+        found.push(Violation::new(Code::S1, given, allowed).key("proc_grid_size"));
+        return None;
+    }
+    let mut ranks: BTreeMap<usize, Part<'a>> = BTreeMap::new();
+    let mut twice = BTreeSet::new();
+    for (_, data) in parts {
+        let coords = data.grid_coords();
+        let Ok(rank) = grid.rank(&coords) else {
+            return None; // excluded by C5 and S3
+        };
+        if ranks.insert(rank, Part { rank, coords, data }).is_some() {
+            twice.insert(rank);
+        }
+    }
+    for &rank in &twice {
+        let violation = Violation::new(
+            Code::S1,
+            format!("{} twice", at(&grid, rank)),
+            "each rank once",
+        );
+        found.push(violation.key("proc_grid_rank").rank(rank));
+    }
+    twice.is_empty().then(|| ranks.into_values().collect())
+}
+
+fn at(grid: &ProcessGrid, rank: usize) -> String {
+    grid.coords(rank)
+        .map_or_else(|_| rank.to_string(), |coords| format!("{coords:?}"))
+}

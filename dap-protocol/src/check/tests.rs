@@ -1,0 +1,235 @@
+use super::*;
+use crate::literal::parse;
+use crate::{DimData, DimDict, ProtocolVersion};
+
+const NOW: ProtocolVersion = ProtocolVersion::CURRENT;
+
+fn one(text: &str, extent: Option<u64>, strictness: Strictness) -> Checked<DimDict> {
+    dim_dict(0, &parse(text).unwrap(), extent, NOW, strictness)
+}
+
+fn codes(text: &str) -> String {
+    let found = one(text, None, Strictness::Strict);
+    assert_eq!(found.value.is_some(), found.violations.is_empty());
+    found
+        .codes()
+        .iter()
+        .map(|c| c.as_str())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+const BLOCK: &str = "'dist_type': 'b', 'size': 10, 'proc_grid_size': 2, 'proc_grid_rank': 1";
+
+#[test]
+fn every_violation_is_listed() {
+    assert_eq!(codes("{'dist_type': 'b'}"), "C1 C1 C1 C1 C1");
+    assert_eq!(codes("{'dist_type': 'u', 'size': -1}"), "C1 C1 C3 C1");
+    let text = "{'dist_type': 'b', 'size': 10, 'proc_grid_size': 0, 'proc_grid_rank': -1, \
+                'start': -1, 'stop': 11, 'padding': (1,), 'periodic': 3}";
+    assert_eq!(codes(text), "C4 C5 B1 B4 B3 C2");
+}
+
+#[test]
+fn lenient_reading_reports_each_repair() {
+    let text = "{'dist_type': b'b', 'size': 10.0, 'proc_grid_size': 2, 'proc_grid_rank': True, \
+                'start': 5, 'stop': 10, 'padding': [1, 0], 'periodic': 1, 'x': 3}";
+    let found = one(text, Some(5), Strictness::Lenient);
+    let repairs: Vec<String> = found.repairs.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        repairs,
+        [
+            "C2 axis 0: dist_type is b'b', read as 'b'",
+            "C2 axis 0: size is 10.0, read as 10",
+            "C2 axis 0: proc_grid_rank is True, read as 1",
+            "B3 axis 0: padding is [1, 0], read as (1, 0)",
+            "C2 axis 0: periodic is 1, read as True",
+        ]
+    );
+    assert_eq!(
+        found.value.unwrap().to_value().to_string(),
+        "{'dist_type': 'b', 'padding': (1, 0), 'periodic': True, 'proc_grid_rank': 1, \
+         'proc_grid_size': 2, 'size': 10, 'start': 5, 'stop': 10, 'x': 3}"
+    );
+    assert_eq!(codes(text), "C2");
+}
+
+#[test]
+fn optional_keys_survive_a_round_trip() {
+    for text in [
+        "{}",
+        "{'dist_type': 'b', 'padding': (0, 0), 'periodic': False, 'proc_grid_rank': 0, \
+         'proc_grid_size': 1, 'size': 7, 'start': 0, 'stop': 7}",
+        "{'dist_type': 'b', 'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'start': 0, 'stop': 7}",
+        "{'block_size': 1, 'dist_type': 'c', 'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'start': 0}",
+        "{'dist_type': 'u', 'indices': [0, 1, 2, 3, 4, 5, 9], 'one_to_one': False, \
+         'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'stop': 3}",
+    ] {
+        let found = one(text, Some(7), Strictness::Strict);
+        assert_eq!(found.value.unwrap().to_value().to_string(), text);
+    }
+}
+
+#[test]
+fn the_extent_is_compared() {
+    let text = format!("{{{BLOCK}, 'start': 5, 'stop': 10}}");
+    assert_eq!(one(&text, Some(5), Strictness::Strict).codes(), []);
+    let found = one(&text, Some(4), Strictness::Lenient);
+    assert_eq!(
+        found.violations[0].to_string(),
+        "C8 axis 0: buffer extent is 4, allowed: 5 (by the dictionary)"
+    );
+    assert_eq!(one("{}", None, Strictness::Lenient).codes(), [Code::C1]);
+}
+
+#[test]
+fn cyclic_starts() {
+    let read = |start: &str, rank: u8| {
+        let text = format!(
+            "{{'dist_type': 'c', 'size': 4, 'proc_grid_size': 4, 'proc_grid_rank': {rank}, \
+             'start': {start}, 'block_size': 2}}"
+        );
+        let found = one(&text, None, Strictness::Strict);
+        (
+            found.value.as_ref().map(DimDict::stored_len),
+            found.codes(),
+            found.repairs.len(),
+        )
+    };
+    assert_eq!(read("2", 1), (Some(2), vec![], 0));
+    assert_eq!(read("6", 3), (Some(0), vec![], 0));
+    assert_eq!(read("4", 3), (Some(0), vec![], 1));
+    assert_eq!(read("99999999999999999999", 3), (Some(0), vec![], 1));
+    assert_eq!(read("4", 1), (None, vec![Code::K2], 0));
+    assert_eq!(read("-1", 3), (None, vec![Code::K2], 0));
+}
+
+#[test]
+fn versions() {
+    let read = |text: &str, strictness| version(&text.into(), strictness).value;
+    assert_eq!(
+        read("0.9.1", Strictness::Strict),
+        Some(ProtocolVersion::new(0, 9, 1))
+    );
+    for text in ["0.10", "0.10.0a1", "0.10.0.dev3", "0.10rc1"] {
+        assert_eq!(read(text, Strictness::Strict), None, "{text}");
+        assert_eq!(read(text, Strictness::Lenient), Some(NOW), "{text}");
+    }
+    for text in [
+        "", "1.0.0", "0.10.0.0", " 0.10.0", "0.11a1", "0.10.0x1", "a1",
+    ] {
+        assert_eq!(read(text, Strictness::Lenient), None, "{text}");
+    }
+}
+
+fn check_set(dims: Vec<DimDict>) -> String {
+    let parts: Vec<_> = dims
+        .into_iter()
+        .map(|d| (NOW, DimData::new(vec![d])))
+        .collect();
+    set(&parts)
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+fn block(size: u64, ranks: usize, rank: usize, range: (u64, u64), pad: (u64, u64)) -> DimDict {
+    let dim = DimDict::block(size, ranks, rank, range.0..range.1).unwrap();
+    dim.with_padding(pad.0, pad.1).unwrap()
+}
+
+#[test]
+fn blocks_tile_with_their_padding() {
+    // 18 elements on two ranks, one element of padding each
+    let good = |pad| {
+        vec![
+            block(18, 2, 0, (0, 10), (1, 1)),
+            block(18, 2, 1, (8, 18), pad),
+        ]
+    };
+    assert_eq!(check_set(good((1, 1))), "");
+    assert_eq!(
+        check_set(good((2, 1))),
+        "S5 axis 0 rank 1: padding is 2, allowed: 1 (upper padding of rank 0)"
+    );
+    let gap = vec![
+        block(18, 2, 0, (0, 10), (1, 1)),
+        block(18, 2, 1, (9, 18), (1, 1)),
+    ];
+    assert_eq!(
+        check_set(gap),
+        "S4 axis 0 rank 1: start is 9, allowed: 8 (stop of rank 0 less the padding of 2)"
+    );
+    // the middle rank owns one element, its neighbours want two
+    let thin = vec![
+        block(10, 3, 0, (0, 6), (0, 2)),
+        block(10, 3, 1, (2, 7), (2, 2)),
+        block(10, 3, 2, (3, 10), (2, 0)),
+    ];
+    assert_eq!(
+        check_set(thin),
+        "S6 axis 0 rank 0: padding is 2, allowed: at most 1 (owned by rank 1); \
+         S6 axis 0 rank 2: padding is 2, allowed: at most 1 (owned by rank 1)"
+    );
+}
+
+#[test]
+fn empty_ranks_are_stepped_over() {
+    let dims = vec![
+        block(4, 4, 0, (0, 3), (0, 1)),
+        block(4, 4, 1, (4, 4), (0, 0)),
+        block(4, 4, 2, (1, 4), (1, 0)),
+        block(4, 4, 3, (4, 4), (0, 0)),
+    ];
+    assert_eq!(check_set(dims), "");
+    let none = (0..2).map(|r| block(0, 2, r, (0, 0), (0, 0))).collect();
+    assert_eq!(check_set(none), "");
+    let nobody = (0..2).map(|r| block(3, 2, r, (0, 0), (0, 0))).collect();
+    assert_eq!(
+        check_set(nobody),
+        "S4 axis 0 rank 1: stop is 0, allowed: 3 (size, last block)"
+    );
+}
+
+#[test]
+fn the_set_is_one_grid() {
+    let part = |rank| block(4, 2, rank, (2 * rank as u64, 2 * rank as u64 + 2), (0, 0));
+    assert_eq!(check_set(vec![part(1), part(0)]), "");
+    assert_eq!(
+        check_set(vec![part(0)]),
+        "S1: proc_grid_size is 2 (product), allowed: 1 (ranks given)"
+    );
+    assert_eq!(
+        check_set(vec![part(0), part(0)]),
+        "S1 rank 0: proc_grid_rank is [0] twice, allowed: each rank once"
+    );
+    assert!(check_set(vec![]).starts_with("S1"));
+    assert_eq!(set(&[(NOW, DimData::default())]), []);
+}
+
+#[test]
+fn indices_of_one_to_one_lie_on_one_rank() {
+    let u = |rank, list: &[i64]| DimDict::unstructured(4, 2, rank, list, true).unwrap();
+    assert_eq!(check_set(vec![u(0, &[3, 0]), u(1, &[1, 2])]), "");
+    assert!(check_set(vec![u(0, &[3, 0]), u(1, &[3, 2])]).starts_with("S8 axis 0 rank 1"));
+    assert!(check_set(vec![u(0, &[3, 0]), u(1, &[1])]).starts_with("S7 axis 0"));
+}
+
+#[test]
+fn periodic_edges_by_the_reading_that_fits() {
+    let dims = |r| {
+        let (start, stop) = if r == 0 { (0, 10) } else { (8, 18) };
+        block(18, 2, r, (start, stop), (1, 1))
+            .with_periodic(true)
+            .unwrap()
+    };
+    for version in [ProtocolVersion::V0_9_0, ProtocolVersion::V0_10_0] {
+        let parts: Vec<_> = (0..2)
+            .map(|r| (version, DimData::new(vec![dims(r)])))
+            .collect();
+        let report = set_report(&parts);
+        assert_eq!(report.violations, []);
+        assert_eq!(report.edges, [Some(EdgeReading::Owned)]);
+    }
+}
