@@ -147,9 +147,7 @@ impl Axis {
             n.wrapping_mul(plain.src_inner),
             n.wrapping_mul(plain.dst_inner),
         );
-        let fits = |c: &Chunk| {
-            c.inner == 1 || (c.src_inner == src_step && c.dst_inner == dst_step)
-        };
+        let fits = |c: &Chunk| c.inner == 1 || (c.src_inner == src_step && c.dst_inner == dst_step);
         if !self.chunks.iter().all(fits)
             || self.chunks.iter().any(|c| c.inner.checked_mul(n).is_none())
         {
@@ -179,7 +177,6 @@ impl Chunk {
 }
 
 #[expect(
-    clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "offsets are checked against the slices before use; here they only need to wrap"
 )]
@@ -306,7 +303,10 @@ fn transposed<'a>(outer: &'a [Axis], inner: &Axis) -> Option<(&'a Axis, Vec<&'a 
         return None;
     }
     let rest = outer.iter().enumerate();
-    Some((axis, rest.filter(|&(i, _)| i != x).map(|(_, a)| a).collect()))
+    Some((
+        axis,
+        rest.filter(|&(i, _)| i != x).map(|(_, a)| a).collect(),
+    ))
 }
 
 /// The loops of a dimension without their repetitions.
@@ -360,14 +360,11 @@ fn walk_all<F: FnMut((usize, usize))>(axes: &[&Axis], at: (usize, usize), f: &mu
 }
 
 /// Rows: the innermost dimension as plainly as its strides allow.
-fn rows<T: Copy>(
-    src: &[T],
-    dst: &mut [T],
-    at: (usize, usize),
-    outer: &[Axis],
-    inner: &Axis,
-) {
-    let unit = inner.chunks.iter().all(|c| c.src_inner == 1 && c.dst_inner == 1);
+fn rows<T: Copy>(src: &[T], dst: &mut [T], at: (usize, usize), outer: &[Axis], inner: &Axis) {
+    let unit = inner
+        .chunks
+        .iter()
+        .all(|c| c.src_inner == 1 && c.dst_inner == 1);
     if unit {
         if let Some(row) = inner.simple() {
             let at = (at.0.wrapping_add(row.src), at.1.wrapping_add(row.dst));

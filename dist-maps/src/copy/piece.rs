@@ -38,7 +38,8 @@ impl StridedRun {
 
     /// The positions, in order.
     pub fn positions(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.count).flat_map(move |i| (0..self.len).map(move |j| self.start + i * self.stride + j))
+        (0..self.count)
+            .flat_map(move |i| (0..self.len).map(move |j| self.start + i * self.stride + j))
     }
 
     /// This run on one side, packed positions from `at` on the other.
@@ -105,8 +106,12 @@ impl Piece {
     pub fn positions(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         (0..self.count).flat_map(move |i| {
             let i = i.cast_signed();
-            let src = self.src.wrapping_add_signed(i.wrapping_mul(self.src_stride));
-            let dst = self.dst.wrapping_add_signed(i.wrapping_mul(self.dst_stride));
+            let src = self
+                .src
+                .wrapping_add_signed(i.wrapping_mul(self.src_stride));
+            let dst = self
+                .dst
+                .wrapping_add_signed(i.wrapping_mul(self.dst_stride));
             (0..self.len).map(move |j| (src.wrapping_add(j), dst.wrapping_add(j)))
         })
     }

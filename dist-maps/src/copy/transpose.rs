@@ -33,13 +33,7 @@ impl Line {
 }
 
 /// Copies the product of `x`, nearest in the source, and `y`, nearest in the destination.
-pub(super) fn run<T: Copy>(
-    src: &[T],
-    dst: &mut [T],
-    at: (usize, usize),
-    x: &[Line],
-    y: &[Line],
-) {
+pub(super) fn run<T: Copy>(src: &[T], dst: &mut [T], at: (usize, usize), x: &[Line], y: &[Line]) {
     for x in x {
         for y in y {
             for x in x.parts(TILE) {

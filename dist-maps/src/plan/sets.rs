@@ -10,8 +10,8 @@ use crate::copy::Piece;
 /// Equal runs of global indices at equal distances; each run is contiguous locally as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progression {
-    /// First global index.
-    pub(crate) global: i64,
+    /// First global index. (128 bits, here and in `stride`: indices may be any 64-bit integers.)
+    pub(crate) global: i128,
     /// Its local position.
     pub(crate) local: usize,
     /// Indices per run, at least 1.
@@ -19,26 +19,26 @@ pub(crate) struct Progression {
     /// Runs, at least 1.
     pub(crate) count: u64,
     /// Global indices between run starts, at least `len`.
-    pub(crate) stride: i64,
+    pub(crate) stride: i128,
     /// Local positions between run starts.
     pub(crate) local_stride: isize,
 }
 
 impl Progression {
-    pub(crate) fn run(global: i64, local: usize, len: u64) -> Self {
+    pub(crate) fn run(global: i128, local: usize, len: u64) -> Self {
         Self {
             global,
             local,
             len,
             count: 1,
-            stride: len.cast_signed(),
+            stride: i128::from(len),
             local_stride: to_len(len).cast_signed(),
         }
     }
 
     /// One past the last global index.
-    fn end(&self) -> i64 {
-        self.global + (self.count - 1).cast_signed() * self.stride + self.len.cast_signed()
+    pub(crate) fn end(&self) -> i128 {
+        self.global_at(self.count - 1) + i128::from(self.len)
     }
 
     pub(crate) fn elements(&self) -> u64 {
@@ -52,12 +52,12 @@ impl Progression {
             .wrapping_add_signed(steps.wrapping_mul(self.local_stride))
     }
 
-    fn global_at(&self, i: u64) -> i64 {
-        self.global + i.cast_signed() * self.stride
+    fn global_at(&self, i: u64) -> i128 {
+        self.global + i128::from(i) * self.stride
     }
 
     /// The `i`th run alone.
-    fn nth(&self, i: u64) -> Self {
+    pub(crate) fn nth(&self, i: u64) -> Self {
         Self::run(self.global_at(i), self.local_at(i), self.len)
     }
 }
@@ -113,7 +113,7 @@ impl<'a> AxisSets<'a> {
             AxisDist::Block { bounds, .. } => {
                 let (start, end) = (bounds[coord], bounds[coord + 1]);
                 let local = self.axis.owned_local(coord).start;
-                Cow::Owned(block(start.cast_signed(), local, end - start))
+                Cow::Owned(block(start.into(), local, end - start))
             }
             AxisDist::Cyclic {
                 size,
@@ -129,7 +129,10 @@ impl<'a> AxisSets<'a> {
         let AxisDist::Unstructured { size, indices, .. } = self.axis else {
             return None;
         };
-        let mut all: Vec<i64> = indices.iter().flat_map(|list| list.iter().copied()).collect();
+        let mut all: Vec<i64> = indices
+            .iter()
+            .flat_map(|list| list.iter().copied())
+            .collect();
         all.sort_unstable();
         all.dedup();
         let inside = |&&g: &&i64| u64::try_from(g).is_ok_and(|g| g < *size);
@@ -141,7 +144,7 @@ impl<'a> AxisSets<'a> {
     }
 }
 
-pub(crate) fn block(start: i64, local: usize, len: u64) -> Set {
+pub(crate) fn block(start: i128, local: usize, len: u64) -> Set {
     if len == 0 {
         Set::new()
     } else {
@@ -161,14 +164,13 @@ fn cyclic(size: u64, ranks: u64, block: u64, coord: u64) -> Set {
     } else {
         (size - start - block) / period + 1
     };
-    let stride = period.min(size.max(block)).cast_signed();
     if full > 0 {
         set.push(Progression {
-            global: start.cast_signed(),
+            global: start.into(),
             local: 0,
             len: block,
             count: full,
-            stride,
+            stride: period.into(),
             local_stride: to_len(block).cast_signed(),
         });
     }
@@ -179,7 +181,7 @@ fn cyclic(size: u64, ranks: u64, block: u64, coord: u64) -> Set {
         .filter(|&tail| tail < size)
     {
         set.push(Progression::run(
-            tail.cast_signed(),
+            tail.into(),
             to_len(full * block),
             size - tail,
         ));
@@ -200,12 +202,12 @@ fn from_pairs(pairs: &[(i64, usize)]) -> Set {
     while let Some(&(global, local)) = rest.first() {
         let mut len = 1;
         while rest.get(len).is_some_and(|&(g, l)| {
-            l == local + len && g.checked_sub(global) == Some(len.cast_signed() as i64)
+            l == local + len && i128::from(g) - i128::from(global) == len as i128
         }) {
             len += 1;
         }
         rest = &rest[len..];
-        append(&mut set, Progression::run(global, local, len as u64));
+        append(&mut set, Progression::run(global.into(), local, len as u64));
     }
     set
 }
@@ -214,11 +216,14 @@ fn from_pairs(pairs: &[(i64, usize)]) -> Set {
 fn append(set: &mut Set, run: Progression) {
     if let Some(last) = set.last_mut().filter(|last| last.len == run.len) {
         let from = last.count - 1;
-        let stride = run.global.checked_sub(last.global_at(from));
-        let local_stride = run.local.cast_signed().wrapping_sub(last.local_at(from).cast_signed());
-        let continues = last.count == 1
-            || (stride == Some(last.stride) && local_stride == last.local_stride);
-        if let Some(stride) = stride.filter(|_| continues) {
+        let stride = run.global - last.global_at(from);
+        let local_stride = run
+            .local
+            .cast_signed()
+            .wrapping_sub(last.local_at(from).cast_signed());
+        let continues =
+            last.count == 1 || (stride == last.stride && local_stride == last.local_stride);
+        if continues {
             last.stride = stride;
             last.local_stride = local_stride;
             last.count += 1;
@@ -266,7 +271,7 @@ fn meet_two(a: &Progression, b: &Progression, out: &mut Pieces) {
 /// A single run against a progression: at most a clipped first run, whole ones, a clipped last one.
 fn meet_run(run: &Progression, many: &Progression, run_is_dst: bool, out: &mut Pieces) {
     let (low, high) = (run.global, run.end());
-    let len = many.len.cast_signed();
+    let len = i128::from(many.len);
     // runs that end after `low`, and those that start before `high`
     let first = (low - many.global - len).div_euclid(many.stride) + 1;
     let past = (high - many.global - 1).div_euclid(many.stride) + 1;
@@ -281,14 +286,13 @@ fn meet_run(run: &Progression, many: &Progression, run_is_dst: bool, out: &mut P
         if from >= to {
             return;
         }
-        let distance = |a: i64, b: i64| to_len((a - b).cast_unsigned());
-        let here = run.local + distance(from, low);
-        let there = many.local_at(i) + distance(from, start);
-        let here_stride = to_len(many.stride.cast_unsigned()).cast_signed();
+        let here = run.local + small(from - low);
+        let there = many.local_at(i) + small(from - start);
+        let here_stride = small(many.stride).cast_signed();
         let mut piece = Piece {
             src: here,
             dst: there,
-            len: distance(to, from),
+            len: small(to - from),
             count: to_len(count),
             src_stride: here_stride,
             dst_stride: many.local_stride,
@@ -321,12 +325,12 @@ fn meet_run(run: &Progression, many: &Progression, run_is_dst: bool, out: &mut P
 /// wide as the two runs; every such `d` of the right residue is one pattern that repeats with the
 /// least common multiple of the strides.
 fn meet_repeating(a: &Progression, b: &Progression, out: &mut Pieces) {
-    let (m, n) = (i128::from(a.stride), i128::from(b.stride));
+    let (m, n) = (a.stride, b.stride);
     let (len_a, len_b) = (i128::from(a.len), i128::from(b.len));
     let (g, inverse) = gcd_inverse(n, m);
     let (m_g, n_g) = (m / g, n / g);
-    let apart = i128::from(b.global) - i128::from(a.global);
-    if (len_a + len_b) / g > i128::from(a.count.min(b.count)) {
+    let apart = b.global - a.global;
+    if (len_a + len_b) / g > i128::from(a.count.min(b.count)) || a.count.min(b.count) < 5 {
         // fewer runs than patterns
         if a.count <= b.count {
             (0..a.count).for_each(|i| meet_run(&a.nth(i), b, false, out));
@@ -354,7 +358,6 @@ fn meet_repeating(a: &Progression, b: &Progression, out: &mut Pieces) {
         {
             let (in_a, in_b) = (d.max(0), (-d).max(0));
             let len = (len_a - in_a).min(len_b - in_b);
-            let small = |n: i128| to_len(u64::try_from(n).unwrap_or(u64::MAX));
             let step = |stride: isize, by: i128| stride.wrapping_mul(small(by).cast_signed());
             out.push(Piece {
                 src: a.local_at(i) + small(in_a),
@@ -367,6 +370,11 @@ fn meet_repeating(a: &Progression, b: &Progression, out: &mut Pieces) {
         }
         d += g;
     }
+}
+
+/// A distance inside one part, which fits the address space.
+fn small(n: i128) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
 }
 
 /// Greatest common divisor `g` of two positive numbers, and the inverse of `a / g` modulo `m / g`.
@@ -407,10 +415,7 @@ impl Pieces {
         let Some(last) = self.list.last_mut() else {
             return false;
         };
-        if last.count == 1
-            && piece.src == last.src + last.len
-            && piece.dst == last.dst + last.len
-        {
+        if last.count == 1 && piece.src == last.src + last.len && piece.dst == last.dst + last.len {
             *last = Piece::single(last.src, last.dst, last.len + piece.len);
             return true;
         }
