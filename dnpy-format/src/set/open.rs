@@ -1,0 +1,395 @@
+//! [`Set`]: the parts of one array, found and checked.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dap_protocol::check::{EdgeReading, set_report};
+use dap_protocol::{DimData, ElementType, ProcessGrid, ProtocolVersion};
+use dist_maps::Distribution;
+
+use super::SetError;
+use super::manifest::Manifest;
+use super::names::Prefix;
+use super::write::hash_file;
+use crate::{DnpyError, PartInfo, Repair, inspect};
+
+/// How often a set that is replaced while it is opened is tried again.
+const ATTEMPTS: usize = 3;
+
+/// Something about a set that its reader should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// There is no manifest: nothing but the metadata says that the parts are of one save.
+    NoManifest,
+    /// A part was read with repairs.
+    Repaired {
+        /// The part.
+        path: PathBuf,
+        /// What was repaired.
+        repairs: Vec<Repair>,
+    },
+    /// Padding at the outer edges of a periodic dimension is read otherwise than the parts'
+    /// protocol version says, because only so the owned counts sum to the size.
+    Edges {
+        /// The dimension.
+        axis: usize,
+        /// How it is read.
+        read_as: EdgeReading,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoManifest => f.write_str(
+                "no manifest: nothing but the metadata says that the parts are of one save",
+            ),
+            Self::Repaired { path, repairs } => {
+                let all: Vec<String> = repairs.iter().map(ToString::to_string).collect();
+                write!(f, "{}: {}", path.display(), all.join("; "))
+            }
+            Self::Edges { axis, read_as } => {
+                let how = match read_as {
+                    EdgeReading::Owned => "owned, as protocol 0.10 says",
+                    EdgeReading::Communication => "a copy of the other end, as protocol 0.9 says",
+                };
+                write!(f, "axis {axis}: padding at the periodic edges is {how}")
+            }
+        }
+    }
+}
+
+/// One part of a set.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) path: PathBuf,
+    pub(super) info: PartInfo,
+}
+
+/// A set of files, its headers read and checked as a whole.
+///
+/// Opening reads headers only, except with plain names and a manifest, where all files are hashed
+/// to exclude a mixture. Any number of ranks may open a set, each for itself.
+#[derive(Clone, Debug)]
+pub struct Set {
+    pub(super) parts: Vec<Part>,
+    pub(super) grid: ProcessGrid,
+    /// Which part stands at each place of the grid.
+    pub(super) places: Vec<usize>,
+    /// Per axis, the protocol version by whose rule periodic edges are read.
+    pub(super) edges: Vec<ProtocolVersion>,
+    manifest: Option<Manifest>,
+    notes: Vec<Note>,
+}
+
+impl Set {
+    /// Opens the set whose names begin with `prefix`: by its manifest, or without one by
+    /// `DistArray`'s names.
+    ///
+    /// # Errors
+    /// [`SetError`] when there is no set, parts are missing, two saves are mixed, or the parts do
+    /// not make one array; [`DnpyError`] when a part cannot be read.
+    pub fn open(prefix: impl AsRef<Path>) -> Result<Self, DnpyError> {
+        let path = prefix.as_ref();
+        let prefix = Prefix::new(path)?;
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let Some(manifest) = manifest_of(&prefix.manifest())? else {
+                return Self::plain(path, &prefix);
+            };
+            let save = manifest.save();
+            let check_hashes = manifest.has_plain_names();
+            match Self::of_manifest(&prefix, manifest, check_hashes) {
+                // a save published meanwhile has removed the parts: read its manifest
+                Err(DnpyError::Set(e @ (SetError::Missing { .. } | SetError::Mixed { .. })))
+                    if last != Some(save) =>
+                {
+                    let now = manifest_of(&prefix.manifest())?.map(|m| m.save());
+                    if now == Some(save) {
+                        return Err(e.into());
+                    }
+                    last = Some(save);
+                }
+                other => return other,
+            }
+        }
+        Err(SetError::Manifest {
+            path: prefix.manifest(),
+            reason: "it was replaced each time its parts were read".to_owned(),
+        }
+        .into())
+    }
+
+    /// The set that a manifest names.
+    pub(super) fn of_manifest(
+        prefix: &Prefix,
+        manifest: Manifest,
+        check_hashes: bool,
+    ) -> Result<Self, DnpyError> {
+        let ranks = manifest.parts().len();
+        let mut mixed = Vec::new();
+        for part in manifest.parts() {
+            let path = prefix.path(part.file());
+            let len = match fs::metadata(&path) {
+                Ok(meta) => meta.len(),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    return Err(SetError::Missing { path, ranks }.into());
+                }
+                Err(e) => return Err(DnpyError::io("open", &path)(e)),
+            };
+            if len != part.bytes() || (check_hashes && hash_file(&path)? != part.sha256()) {
+                mixed.push(path);
+            }
+        }
+        if !mixed.is_empty() {
+            let save = manifest.save();
+            return Err(SetError::Mixed { files: mixed, save }.into());
+        }
+        let paths = manifest.parts().iter().map(|p| prefix.path(p.file()));
+        let mut set = Self::of_files(paths.collect())?;
+        set.manifest = Some(manifest);
+        Ok(set)
+    }
+
+    /// The set of `DistArray`'s names, without a manifest.
+    fn plain(path: &Path, prefix: &Prefix) -> Result<Self, DnpyError> {
+        let first = prefix.path(&prefix.plain(0));
+        let there = prefix.plain_ranks().unwrap_or_default();
+        if !there.contains(&0) && !first.exists() {
+            return Err(SetError::NotFound {
+                prefix: path.to_path_buf(),
+                manifest: prefix.manifest(),
+                first,
+            }
+            .into());
+        }
+        // as many as the highest rank there says, for ranks without a place in the grid save
+        // parts too; and as many as the grid of rank 0 says
+        let info = inspect(&first)?;
+        let grid = info.dim_data().grid().map_err(protocol)?.len();
+        let ranks = there.last().map_or(1, |last| last + 1).max(grid);
+        if let Some(rank) = (0..ranks).find(|rank| there.binary_search(rank).is_err()) {
+            let path = prefix.path(&prefix.plain(rank));
+            return Err(SetError::Missing { path, ranks: grid }.into());
+        }
+        let paths = (0..ranks).map(|rank| prefix.path(&prefix.plain(rank)));
+        let mut set = Self::of_files(paths.collect())?;
+        set.notes.insert(0, Note::NoManifest);
+        Ok(set)
+    }
+
+    /// Opens the parts of one array by their names, in rank order.
+    ///
+    /// # Errors
+    /// As [`Set::open`].
+    pub fn of_files(paths: Vec<PathBuf>) -> Result<Self, DnpyError> {
+        let parts = paths
+            .into_iter()
+            .map(|path| {
+                Ok(Part {
+                    info: inspect(&path)?,
+                    path,
+                })
+            })
+            .collect::<Result<Vec<_>, DnpyError>>()?;
+        let Some(first) = parts.first() else {
+            let reason = "there is no part";
+            return Err(SetError::Records { rank: 0, reason }.into());
+        };
+        let element = first.info.array().element_type();
+        if let Some(other) = parts
+            .iter()
+            .find(|p| p.info.array().element_type() != element)
+        {
+            return Err(SetError::ElementType {
+                path: other.path.clone(),
+                given: other.info.array().element_type(),
+                expected: element,
+            }
+            .into());
+        }
+        let grid = first.info.dim_data().grid().map_err(protocol)?;
+        let places = place(&parts, &grid)?;
+        let placed: Vec<(ProtocolVersion, DimData)> = places
+            .iter()
+            .map(|&i| (parts[i].info.version(), parts[i].info.dim_data().clone()))
+            .collect();
+        let report = set_report(&placed);
+        if !report.violations.is_empty() {
+            return Err(SetError::Inconsistent {
+                violations: report.violations,
+                files: places.iter().map(|&i| parts[i].path.clone()).collect(),
+            }
+            .into());
+        }
+        let version = first.info.version();
+        let mut notes: Vec<Note> = parts
+            .iter()
+            .filter(|part| !part.info.repairs().is_empty())
+            .map(|part| Note::Repaired {
+                path: part.path.clone(),
+                repairs: part.info.repairs().to_vec(),
+            })
+            .collect();
+        let mut edges = vec![version; grid.shape().len()];
+        for (axis, reading) in report.edges.iter().enumerate() {
+            let (rule, read_as) = match reading {
+                Some(EdgeReading::Owned) => (ProtocolVersion::V0_10_0, EdgeReading::Owned),
+                Some(EdgeReading::Communication) => {
+                    (ProtocolVersion::V0_9_0, EdgeReading::Communication)
+                }
+                None => continue,
+            };
+            edges[axis] = rule;
+            if rule.periodic_edge_is_owned() != version.periodic_edge_is_owned() {
+                notes.push(Note::Edges { axis, read_as });
+            }
+        }
+        Ok(Self {
+            parts,
+            grid,
+            places,
+            edges,
+            manifest: None,
+            notes,
+        })
+    }
+
+    /// Number of parts: the ranks that saved.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Global extent per dimension, in elements.
+    #[must_use]
+    pub fn global_shape(&self) -> Vec<u64> {
+        self.parts[0].info.dim_data().global_shape()
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub fn element_type(&self) -> ElementType {
+        self.parts[0].info.array().element_type()
+    }
+
+    /// The file of a rank, and what its headers say.
+    #[must_use]
+    pub fn part(&self, rank: usize) -> Option<(&Path, &PartInfo)> {
+        self.parts
+            .get(rank)
+            .map(|part| (part.path.as_path(), &part.info))
+    }
+
+    /// The manifest, where there is one.
+    #[must_use]
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.manifest.as_ref()
+    }
+
+    /// What the reader should know about the set.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// The distribution of the ranks that saved.
+    ///
+    /// # Errors
+    /// [`DnpyError::Map`].
+    pub fn distribution(&self) -> Result<Distribution, DnpyError> {
+        let all: Vec<DimData> = self
+            .parts
+            .iter()
+            .map(|part| part.info.dim_data().clone())
+            .collect();
+        Ok(Distribution::from_dim_data_per_rank(&all)?)
+    }
+
+    /// Reads all files and compares them with the manifest's hashes. Without a manifest there is
+    /// nothing to compare with, and all is well.
+    ///
+    /// # Errors
+    /// [`SetError::Mixed`] with the files that are others; [`DnpyError::Io`].
+    pub fn verify(&self) -> Result<(), DnpyError> {
+        let Some(manifest) = &self.manifest else {
+            return Ok(());
+        };
+        let mut files = Vec::new();
+        for (record, part) in manifest.parts().iter().zip(&self.parts) {
+            if hash_file(&part.path)? != record.sha256() {
+                files.push(part.path.clone());
+            }
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        let save = manifest.save();
+        Err(SetError::Mixed { files, save }.into())
+    }
+}
+
+fn protocol(source: dap_protocol::ProtocolError) -> DnpyError {
+    DnpyError::Protocol { offset: 0, source }
+}
+
+/// The manifest at `path`, `None` where there is none.
+pub(super) fn manifest_of(path: &Path) -> Result<Option<Manifest>, DnpyError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(Manifest::from_text(path, &bytes)?)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(DnpyError::io("read", path)(e)),
+    }
+}
+
+/// Which part stands at each place of the grid. Parts with elements take their places first; a
+/// part without elements whose place is taken is that of a rank without a place.
+fn place(parts: &[Part], grid: &ProcessGrid) -> Result<Vec<usize>, DnpyError> {
+    let files = |at: &[usize]| {
+        at.iter()
+            .map(|&i| parts[i].path.clone())
+            .collect::<Vec<_>>()
+    };
+    let ranks = grid.len();
+    if ranks > parts.len() {
+        let path = parts[0].path.clone();
+        return Err(SetError::Missing { path, ranks }.into());
+    }
+    let mut places: Vec<Option<usize>> = vec![None; ranks];
+    let mut surplus = Vec::new();
+    for with_elements in [true, false] {
+        for (i, part) in parts.iter().enumerate() {
+            let dim_data = part.info.dim_data();
+            if dim_data.local_shape().contains(&0) == with_elements {
+                continue;
+            }
+            let rank = grid.rank(&dim_data.grid_coords());
+            match rank.ok().and_then(|rank| places.get_mut(rank)) {
+                Some(place) if place.is_none() => *place = Some(i),
+                // a scalar's rank without a place has the same dictionary: none
+                _ if with_elements && dim_data.ndim() > 0 => surplus.push(i),
+                _ => {}
+            }
+        }
+    }
+    if !surplus.is_empty() {
+        return Err(SetError::Surplus {
+            files: files(&surplus),
+            ranks,
+        }
+        .into());
+    }
+    places
+        .into_iter()
+        .collect::<Option<Vec<usize>>>()
+        .ok_or_else(|| {
+            SetError::Missing {
+                path: parts[0].path.clone(),
+                ranks,
+            }
+            .into()
+        })
+}
