@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dap_protocol::{DimDict, Dist, MAX_SIZE, Padding};
 
-use crate::MapError;
+use crate::{DimMap, MapError, map_from_dim_dict};
 
 /// The largest number of ranks, 2²⁴: what is allocated per rank stays small whatever is asked.
 pub const MAX_RANKS: usize = 1 << 24;
@@ -388,6 +388,19 @@ impl AxisDist {
         }
     }
 
+    /// Whether one coordinate owns all of it, in order.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        match self {
+            Self::Block { .. } | Self::Cyclic { .. } => self.ranks() == 1,
+            Self::Unstructured { size, indices, .. } => {
+                indices.len() == 1
+                    && indices[0].len() as u64 == *size
+                    && indices[0].iter().copied().eq(0..size.cast_signed())
+            }
+        }
+    }
+
     /// Whether the axis wraps around.
     #[must_use]
     pub fn is_periodic(&self) -> bool {
@@ -466,7 +479,7 @@ impl AxisDist {
     }
 
     /// The coordinate that owns a global index: the lowest one, where several do. `None` where
-    /// none does. For many indices make an [`AxisDist::locator`](crate::AxisLocator) once.
+    /// none does. For many indices make an [`AxisDist::locator`] once.
     #[must_use]
     pub fn owner(&self, global: i64) -> Option<usize> {
         if let Self::Unstructured { indices, .. } = self {
@@ -491,6 +504,14 @@ impl AxisDist {
                 .collect(),
             _ => self.owner(global).into_iter().collect(),
         }
+    }
+
+    /// The index map of a coordinate.
+    ///
+    /// # Errors
+    /// When there is no such coordinate.
+    pub fn map(&self, coord: usize) -> Result<DimMap, MapError> {
+        map_from_dim_dict(&self.dim_dict(coord)?)
     }
 
     /// The protocol's dictionary of a coordinate.

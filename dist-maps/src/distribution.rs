@@ -1,7 +1,10 @@
 //! [`Distribution`]: how an array is spread over ranks, seen by all of them.
 
+mod algebra;
 mod builder;
 mod from_dim_data;
+mod reshape;
+mod slicing;
 
 use std::sync::Arc;
 
@@ -9,6 +12,7 @@ use dap_protocol::{DimData, DimDict, ProcessGrid};
 
 pub use builder::DistributionBuilder;
 pub use from_dim_data::GlobalDim;
+pub use slicing::{LocalPart, Sliced};
 
 use crate::axis_dist::check_ranks;
 use crate::{AxisDist, MapError};

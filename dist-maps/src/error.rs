@@ -72,6 +72,65 @@ pub enum MapError {
         /// `"c"` or `"u"`.
         kind: &'static str,
     },
+    /// A cyclic map is asked of another kind of dictionary.
+    #[error("a cyclic map of a dimension of kind {kind:?}")]
+    NotCyclic {
+        /// `"b"` or `"u"`.
+        kind: &'static str,
+    },
+    /// An unstructured map is asked of another kind of dictionary.
+    #[error("an unstructured map of a dimension of kind {kind:?}")]
+    NotUnstructured {
+        /// `"b"` or `"c"`.
+        kind: &'static str,
+    },
+    /// A local position beyond the end of the buffer.
+    #[error("local position {given} of {len}")]
+    Local {
+        /// The position.
+        given: usize,
+        /// Elements stored.
+        len: usize,
+    },
+    /// A slice with a step of 0.
+    #[error("a slice with step 0, allowed: any other")]
+    Step,
+    /// An operation would have to list too many indices.
+    #[error("{given} indices would have to be listed, allowed: {allowed}")]
+    TooManyToList {
+        /// How many.
+        given: u64,
+        /// The most that are listed.
+        allowed: u64,
+    },
+    /// Arrays that cannot be joined in place.
+    #[error("array {array} has, on axis {axis}, {what}")]
+    NotAligned {
+        /// Its position; the first array is 0.
+        array: usize,
+        /// The axis.
+        axis: usize,
+        /// What differs from the arrays before.
+        what: &'static str,
+    },
+    /// A reshape to another number of elements.
+    #[error("a shape of {given} elements for an array of {expected}")]
+    ReshapeSize {
+        /// Elements of the new shape.
+        given: u64,
+        /// Elements of the array.
+        expected: u64,
+    },
+    /// A part that is no box of index sets in the new shape.
+    #[error("the part at coordinate {coord} is no box in {rows} x {columns}: elements would move")]
+    NotABox {
+        /// The grid coordinate of the flattened group.
+        coord: usize,
+        /// Rows of the new shape.
+        rows: u64,
+        /// Columns of the new shape, the later dimensions taken together.
+        columns: u64,
+    },
     /// A letter that names no kind of distribution.
     #[error("axis {axis}: distribution {given:?}, allowed: b, c or n")]
     Kind {

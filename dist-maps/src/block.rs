@@ -1,0 +1,129 @@
+//! [`BlockMap`]: one contiguous range, padding included.
+
+use std::ops::Range;
+
+use dap_protocol::{DimDict, Dist, Padding};
+
+use crate::axis_dist::to_len;
+use crate::map::{NOT_HERE, check_lengths, fill_globals, sealed::Sealed};
+use crate::runs::Runs;
+use crate::{GlobalIndex, IndexMap, LocalIndex, MapError};
+
+/// A rank's block of a dimension.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockMap {
+    dim: DimDict,
+    /// First global index stored.
+    start: i64,
+    len: usize,
+}
+
+impl BlockMap {
+    /// The block `start..stop` of a dimension.
+    ///
+    /// # Errors
+    /// When the protocol refuses it.
+    pub fn new(
+        global_size: u64,
+        grid_size: usize,
+        grid_rank: usize,
+        start: u64,
+        stop: u64,
+    ) -> Result<Self, MapError> {
+        let dist = Dist::Block {
+            start,
+            stop,
+            padding: Padding::default(),
+            periodic: false,
+        };
+        Self::of(DimDict::new(global_size, grid_size, grid_rank, dist)?)
+    }
+
+    /// The map of a block dictionary.
+    pub(crate) fn of(dim: DimDict) -> Result<Self, MapError> {
+        let Dist::Block { start, .. } = *dim.dist() else {
+            return Err(MapError::NotABlock {
+                what: "a block map",
+                kind: dim.dist_type(),
+            });
+        };
+        crate::axis_dist::check_size(dim.size())?;
+        Ok(Self {
+            // at most `size`, which was checked
+            start: i64::try_from(start).unwrap_or(i64::MAX),
+            len: to_len(dim.stored_len()),
+            dim,
+        })
+    }
+
+    /// The local positions of what is owned here: those without communication padding.
+    #[must_use]
+    pub fn owned_local(&self) -> Range<usize> {
+        let owned = self.dim.owned_range().unwrap_or(0..0);
+        let lower = to_len(owned.start) - to_len(self.start.unsigned_abs());
+        lower..lower + to_len(owned.end - owned.start)
+    }
+}
+
+impl Sealed for BlockMap {}
+
+impl IndexMap for BlockMap {
+    fn size(&self) -> usize {
+        self.len
+    }
+
+    fn dim_dict(&self) -> &DimDict {
+        &self.dim
+    }
+
+    fn local_from_global(&self, index: GlobalIndex) -> Option<LocalIndex> {
+        let offset = usize::try_from(index.get().checked_sub(self.start)?).ok()?;
+        (offset < self.len).then_some(LocalIndex::new(offset))
+    }
+
+    fn global_from_local(&self, index: LocalIndex) -> Option<GlobalIndex> {
+        if index.get() >= self.len {
+            return None;
+        }
+        let offset = i64::try_from(index.get()).ok()?;
+        Some(GlobalIndex::new(self.start + offset))
+    }
+
+    fn owner(&self, index: GlobalIndex) -> Option<usize> {
+        let g = u64::try_from(index.get()).ok()?;
+        let owned = self.dim.owned_range()?;
+        owned.contains(&g).then_some(self.dim.grid_rank())
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        Runs::one(self.start, self.len)
+    }
+
+    #[expect(
+        clippy::cast_sign_loss,
+        clippy::cast_possible_truncation,
+        reason = "an index below the start becomes a number above every length"
+    )]
+    fn local_from_global_bulk(&self, global: &[i64], local: &mut [usize]) -> Result<(), MapError> {
+        check_lengths(local.len(), global.len())?;
+        for (l, &g) in local.iter_mut().zip(global) {
+            let offset = g.wrapping_sub(self.start) as u64;
+            *l = if offset < self.len as u64 {
+                offset as usize
+            } else {
+                NOT_HERE
+            };
+        }
+        Ok(())
+    }
+
+    #[expect(
+        clippy::cast_possible_wrap,
+        reason = "positions in range are below the size, which fits"
+    )]
+    fn global_from_local_bulk(&self, local: &[usize], global: &mut [i64]) -> Result<(), MapError> {
+        fill_globals(self.len, local, global, |l| {
+            self.start.wrapping_add(l as i64)
+        })
+    }
+}
