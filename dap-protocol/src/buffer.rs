@@ -28,7 +28,7 @@ pub trait HostBuffer: LocalBuffer {
     /// All bytes as one slice and their order, where the buffer is contiguous. A buffer that is
     /// both (one dimension, one element, none) says [`Order::C`].
     fn contiguous_bytes(&self) -> Option<(&[u8], Order)>;
-    /// Hands over the bytes in C order, in pieces as long as the memory allows.
+    /// Hands over the bytes in C order, in pieces of whole elements, as long as the memory allows.
     fn visit_bytes(&self, visit: &mut dyn FnMut(&[u8]));
 }
 
@@ -124,6 +124,26 @@ impl<B: HostBuffer + ?Sized> HostBuffer for Box<B> {
     }
 }
 
+/// Visits elements that do not lie side by side, a chunk of copies at a time.
+pub(crate) fn visit_elements<T: Element>(
+    elements: impl Iterator<Item = T>,
+    visit: &mut dyn FnMut(&[u8]),
+) {
+    let mut chunk = [T::default(); 256];
+    let mut held = 0;
+    for element in elements {
+        chunk[held] = element;
+        held += 1;
+        if held == chunk.len() {
+            visit(bytemuck::must_cast_slice(&chunk));
+            held = 0;
+        }
+    }
+    if held > 0 {
+        visit(bytemuck::must_cast_slice(&chunk[..held]));
+    }
+}
+
 /// Copies native-order `bytes` into `out`, checking each bit pattern.
 ///
 /// # Errors
@@ -135,6 +155,10 @@ pub fn copy_bytes_to_elements<T: Element>(bytes: &[u8], out: &mut [T]) -> Result
             given: bytes.len(),
             expected: size_of_val(out),
         });
+    }
+    if let Some(target) = T::bytes_mut(out) {
+        target.copy_from_slice(bytes);
+        return Ok(());
     }
     for (i, (chunk, slot)) in bytes.chunks_exact(size).zip(out).enumerate() {
         *slot = bytemuck::checked::try_pod_read_unaligned(chunk).map_err(|_| CopyError::Value {

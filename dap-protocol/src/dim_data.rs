@@ -51,6 +51,11 @@ impl DimData {
             .map(|(data, _)| data)
     }
 
+    /// The dictionaries, one by one.
+    pub fn iter(&self) -> std::slice::Iter<'_, DimDict> {
+        self.dims.iter()
+    }
+
     /// Number of dimensions.
     #[must_use]
     pub fn ndim(&self) -> usize {

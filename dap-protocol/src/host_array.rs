@@ -2,6 +2,7 @@
 
 use crate::buffer::{
     CopyError, HostBuffer, HostBufferMut, LocalBuffer, Order, copy_bytes_to_elements,
+    visit_elements,
 };
 use crate::{Element, ElementType, ProtocolError};
 
@@ -46,12 +47,14 @@ impl<T: Element> HostArray<T> {
                 expected,
             });
         }
-        let order = if shape.iter().filter(|&&n| n != 1).count() <= 1 || data.is_empty() {
-            Order::C
-        } else {
-            order
-        };
-        Ok(Self { shape, data, order })
+        Ok(Self::from_checked(shape, data, order))
+    }
+
+    /// The same for a shape that has as many elements as `data`.
+    pub(crate) fn from_checked(shape: Vec<usize>, data: Vec<T>, order: Order) -> Self {
+        let both = shape.iter().filter(|&&n| n != 1).count() <= 1 || data.is_empty();
+        let order = if both { Order::C } else { order };
+        Self { shape, data, order }
     }
 
     /// The elements as they lie in memory, see [`HostArray::order`].
@@ -79,14 +82,15 @@ impl<T: Element> HostArray<T> {
     }
 }
 
-/// Product of a shape; an extent of 0 makes it 0 even where the other extents overflow.
+/// Product of a shape; `None` where the extents that are not 0 exceed `isize::MAX` together, empty
+/// or not: no array library has such strides.
 pub(crate) fn checked_len(shape: &[usize]) -> Option<usize> {
-    if shape.contains(&0) {
-        return Some(0);
-    }
-    shape
+    let full = shape
         .iter()
-        .try_fold(1_usize, |product, &n| product.checked_mul(n))
+        .filter(|&&n| n != 0)
+        .try_fold(1_usize, |product, &n| product.checked_mul(n));
+    let full = full.filter(|&n| isize::try_from(n).is_ok())?;
+    Some(if shape.contains(&0) { 0 } else { full })
 }
 
 impl<T: Element> LocalBuffer for HostArray<T> {
@@ -107,9 +111,8 @@ impl<T: Element> HostBuffer for HostArray<T> {
         match self.order {
             Order::C => visit(bytemuck::must_cast_slice(&self.data)),
             Order::Fortran => {
-                for_each_fortran_offset(&self.shape, &mut |at| {
-                    visit(bytemuck::bytes_of(&self.data[at]))
-                });
+                let elements = fortran_offsets(&self.shape).map(|at| self.data[at]);
+                visit_elements(elements, visit);
             }
         }
     }
@@ -124,21 +127,18 @@ impl<T: Element> HostBufferMut for HostArray<T> {
     }
 }
 
-/// Visits the Fortran-order offset of every position of `shape`, positions in C order.
-fn for_each_fortran_offset(shape: &[usize], visit: &mut dyn FnMut(usize)) {
-    let strides: Vec<usize> = shape
-        .iter()
-        .scan(1_usize, |next, &n| {
-            let stride = *next;
-            *next = next.saturating_mul(n);
-            Some(stride)
-        })
-        .collect();
-    let count = checked_len(shape).unwrap_or(0);
+/// The Fortran-order offset of every position of `shape`, positions in C order.
+fn fortran_offsets(shape: &[usize]) -> impl Iterator<Item = usize> {
+    let mut next = 1_usize;
+    let mut strides = Vec::with_capacity(shape.len());
+    for &n in shape {
+        strides.push(next);
+        next = next.saturating_mul(n);
+    }
     let mut index = vec![0_usize; shape.len()];
     let mut at = 0_usize;
-    for _ in 0..count {
-        visit(at);
+    (0..checked_len(shape).unwrap_or(0)).map(move |_| {
+        let here = at;
         for axis in (0..shape.len()).rev() {
             index[axis] += 1;
             at += strides[axis];
@@ -148,7 +148,8 @@ fn for_each_fortran_offset(shape: &[usize], visit: &mut dyn FnMut(usize)) {
             at -= strides[axis] * shape[axis];
             index[axis] = 0;
         }
-    }
+        here
+    })
 }
 
 #[cfg(test)]
@@ -172,6 +173,6 @@ mod tests {
             e,
             ProtocolError::ElementCount { expected: None, .. }
         ));
-        assert!(HostArray::<u8>::new(vec![usize::MAX, 2, 0], vec![]).is_ok());
+        assert!(HostArray::<u8>::new(vec![usize::MAX, 2, 0], vec![]).is_err());
     }
 }

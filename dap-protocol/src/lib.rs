@@ -13,6 +13,12 @@ mod export;
 mod grid;
 mod host_array;
 pub mod literal;
+#[cfg(feature = "ndarray")]
+mod ndarray_impl;
+#[cfg(feature = "serde")]
+mod serde_impl;
+#[cfg(feature = "testkit")]
+pub mod testkit;
 mod version;
 
 pub use buffer::{

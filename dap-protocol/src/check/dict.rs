@@ -105,13 +105,11 @@ fn alias(reader: &mut Reader<'_>, extent: Option<u64>) -> Option<DimDict> {
     };
     let mut spelling = Spelling::default();
     spelling.set(Spelling::EMPTY);
-    match DimDict::whole(size) {
-        Ok(dim) => Some(dim.with_spelling(spelling)),
-        Err(_) => {
-            reader.violate(Code::C3, "size", size.to_string(), "at most 2^63 - 1");
-            None
-        }
-    }
+    let Ok(dim) = DimDict::whole(size) else {
+        reader.violate(Code::C3, "size", size.to_string(), "at most 2^63 - 1");
+        return None;
+    };
+    Some(dim.with_spelling(spelling))
 }
 
 fn typed(reader: &mut Reader<'_>, kind: Kind) -> Option<DimDict> {
@@ -135,7 +133,7 @@ fn typed(reader: &mut Reader<'_>, kind: Kind) -> Option<DimDict> {
     match (grid_size, grid_rank) {
         (Some(size), Some(rank)) => rules.grid(size.into(), rank.into()),
         (Some(size), None) => rules.grid(size.into(), 0_i128.into()),
-        (None, Some(rank)) => rules.grid(i128::MAX.min(1 << 62).into(), rank.into()),
+        (None, Some(rank)) => rules.grid(usize::MAX.into(), rank.into()),
         (None, None) => {}
     }
     add(reader, rules);
@@ -195,20 +193,18 @@ fn block(
     [size, grid_rank, start, stop]: [Option<i128>; 4],
     spelling: &mut Spelling,
 ) -> Option<Dist> {
-    // A number that is missing has its own violation; the others are compared all the same.
-    let (first, last) = match (start, stop) {
-        (Some(start), Some(stop)) => (start, stop),
-        (Some(start), None) => (start, i128::MAX.min(start.max(0))),
-        (None, Some(stop)) => (0, stop.max(0)),
-        (None, None) => (0, 0),
-    };
+    // A number that is missing has its own violation; the other one is looked at all the same.
+    let beyond = i128::MAX;
+    let (size, rank) = (size.unwrap_or(beyond).into(), grid_rank.unwrap_or(1).into());
     let mut rules = Rules::default();
-    rules.block_range(
-        size.unwrap_or(i128::MAX).into(),
-        grid_rank.unwrap_or(1).into(),
-        first.into(),
-        last.into(),
-    );
+    match (start, stop) {
+        (Some(start), Some(stop)) => rules.block_range(size, rank, start.into(), stop.into()),
+        (Some(start), None) => {
+            rules.block_range(beyond.into(), 1_i128.into(), start.into(), beyond.into());
+        }
+        (None, Some(stop)) => rules.block_range(size, rank, 0_i128.into(), stop.into()),
+        (None, None) => {}
+    }
     add(reader, rules);
 
     let padding = match reader.get("padding") {
@@ -250,13 +246,11 @@ fn padding(reader: &mut Reader<'_>, value: &Value) -> Option<Padding> {
         reader.integer("padding", lower),
         reader.integer("padding", upper),
     );
-    match (u64::try_from(lower?), u64::try_from(upper?)) {
-        (Ok(lower), Ok(upper)) => Some(Padding { lower, upper }),
-        _ => {
-            reader.violate(Code::B3, "padding", shown(value), ALLOWED);
-            None
-        }
+    if let (Ok(lower), Ok(upper)) = (u64::try_from(lower?), u64::try_from(upper?)) {
+        return Some(Padding { lower, upper });
     }
+    reader.violate(Code::B3, "padding", shown(value), ALLOWED);
+    None
 }
 
 fn cyclic(
@@ -323,14 +317,12 @@ fn unstructured(reader: &mut Reader<'_>, spelling: &mut Spelling) -> Option<Dist
     };
     let mut indices = Vec::with_capacity(items.len());
     for (at, item) in items.iter().enumerate() {
-        match item.as_int().map(i64::try_from) {
-            Some(Ok(index)) => indices.push(index),
-            _ => {
-                let given = format!("{} at position {at}", shown(item));
-                reader.violate(Code::U1, "indices", given, ALLOWED);
-                return None;
-            }
-        }
+        let Some(Ok(index)) = item.as_int().map(i64::try_from) else {
+            let given = format!("{} at position {at}", shown(item));
+            reader.violate(Code::U1, "indices", given, ALLOWED);
+            return None;
+        };
+        indices.push(index);
     }
     let mut rules = Rules::default();
     rules.indices(&indices);

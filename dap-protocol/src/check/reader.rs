@@ -68,13 +68,11 @@ impl<'a> Reader<'a> {
 
     /// An integer that must be there.
     pub(super) fn required(&mut self, key: &str) -> Option<i128> {
-        match self.get(key) {
-            Some(value) => self.integer(key, value),
-            None => {
-                self.missing(key, "an integer");
-                None
-            }
+        if let Some(value) = self.get(key) {
+            return self.integer(key, value);
         }
+        self.missing(key, "an integer");
+        None
     }
 
     pub(super) fn missing(&mut self, key: &str, allowed: &str) {

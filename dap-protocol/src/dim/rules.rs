@@ -124,8 +124,12 @@ impl Rules {
         }
         let mut sorted = indices.to_vec();
         sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            let given = format!("{} twice", pair[0]);
+        let twice = sorted
+            .iter()
+            .zip(sorted.iter().skip(1))
+            .find(|(a, b)| a == b);
+        if let Some((index, _)) = twice {
+            let given = format!("{index} twice");
             self.found
                 .push(Violation::new(Code::U2, given, "each index once").key("indices"));
         }

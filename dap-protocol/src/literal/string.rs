@@ -171,7 +171,7 @@ fn escape(
                 .take_while(|&i| matches!(p.peek_at(i), Some(b'0'..=b'7')))
                 .count()
                 + 1;
-            return Ok(code(p, len, 8).and_then(|n| push(n)));
+            return Ok(code(p, len, 8).and_then(&mut *push));
         }
         b'x' => 2,
         b'u' if !bytes => 4,
@@ -183,7 +183,7 @@ fn escape(
         }
     };
     p.at += 1;
-    Ok(code(p, digits, 16).and_then(|n| push(n)))
+    Ok(code(p, digits, 16).and_then(&mut *push))
 }
 
 /// The number of `len` digits; `None` where there are fewer.

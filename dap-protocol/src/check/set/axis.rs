@@ -13,9 +13,7 @@ pub(super) fn check(
     found: &mut Vec<Violation>,
 ) -> Option<EdgeReading> {
     let before = found.len();
-    let Some(dims) = representatives(axis, ranks, found) else {
-        return None;
-    };
+    let dims = representatives(axis, ranks, found)?;
     match dims.first().map(|(_, dim)| dim.dist()) {
         Some(Dist::Block { .. }) => {
             for line in lines(axis, ranks) {
@@ -272,17 +270,15 @@ fn sums(
     if !version.periodic_edge_is_owned() {
         readings.reverse();
     }
-    match readings.into_iter().find(|&(_, sum)| sum == size) {
-        Some((reading, _)) => (owned != other).then_some(reading),
-        None => {
-            let given = if owned == other {
-                owned.to_string()
-            } else {
-                format!("{owned}, or {other} without the periodic edges")
-            };
-            let violation = Violation::new(Code::S7, given, format!("{size} (size)"));
-            found.push(violation.key("sum of the owned counts").axis(axis));
-            None
-        }
+    if let Some((reading, _)) = readings.into_iter().find(|&(_, sum)| sum == size) {
+        return (owned != other).then_some(reading);
     }
+    let given = if owned == other {
+        owned.to_string()
+    } else {
+        format!("{owned}, or {other} without the periodic edges")
+    };
+    let violation = Violation::new(Code::S7, given, format!("{size} (size)"));
+    found.push(violation.key("sum of the owned counts").axis(axis));
+    None
 }
