@@ -96,9 +96,11 @@ impl Operation {
     }
 
     pub(crate) fn from_code(code: u32) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|operation| operation.code() == code)
+        // The list is in the order of the codes, which start at 1; a test holds it to that.
+        usize::try_from(code)
+            .ok()?
+            .checked_sub(1)
+            .and_then(|at| Self::ALL.get(at).copied())
     }
 
     /// The name of the call, as written in code.
@@ -163,6 +165,16 @@ pub enum CommError {
         operation: Operation,
         /// The rank that called.
         rank: usize,
+    },
+    /// A tag above what the library carries.
+    #[error("{operation}: tag {given} is too large, allowed are 0..={allowed}")]
+    Tag {
+        /// The call.
+        operation: Operation,
+        /// The tag given.
+        given: u32,
+        /// The largest one.
+        allowed: u32,
     },
     /// A length, in bytes or in parts, that does not fit the one expected.
     #[error("{operation}: rank {rank} gives {what} {given}, allowed is {allowed}")]
@@ -312,6 +324,13 @@ pub enum CommError {
 
 fn within(during: Option<Operation>) -> String {
     during.map_or_else(String::new, |operation| format!(" in {operation}"))
+}
+
+/// The text of a panic.
+pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".into())
 }
 
 #[cfg(test)]

@@ -9,8 +9,12 @@ mod exchange;
 mod ext;
 mod file;
 mod memory;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod reduce;
 mod single;
+#[cfg(feature = "testkit")]
+pub mod testkit;
 mod threads;
 mod window;
 
@@ -20,6 +24,8 @@ pub use self::exchange::{ExchangeJob, Message, Workspace};
 pub use self::ext::CommExt;
 pub use self::file::{FileMode, SharedFile, SharedFileOps};
 pub use self::memory::SharedBytes;
+#[cfg(feature = "mpi")]
+pub use self::mpi::MpiComm;
 pub use self::reduce::{Fold, ReduceOp, Reducible};
 pub use self::single::SingleComm;
 pub use self::threads::{RankFailure, RunError, ThreadComm, ThreadRun};

@@ -1,6 +1,5 @@
 //! Starting thread ranks, and what comes back from them.
 
-use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +10,7 @@ use std::time::Duration;
 use super::ThreadComm;
 use super::group::{Fault, Group, MAX_RANKS, World, lock};
 use crate::Operation;
+use crate::error::panic_text;
 
 const DEFAULT_LIMIT: Duration = Duration::from_secs(60);
 
@@ -62,7 +62,7 @@ impl ThreadRun {
             let result = match catch_unwind(AssertUnwindSafe(|| f(&comm))) {
                 Ok(result) => result.map_err(RankFailure::Failed),
                 Err(payload) => {
-                    let (during, message) = (world.panicked_in(rank), text(payload.as_ref()));
+                    let (during, message) = (world.panicked_in(rank), panic_text(payload.as_ref()));
                     eprintln!("rank {rank} of {size} {}", PanicText(during, &message));
                     Err(RankFailure::Panicked { during, message })
                 }
@@ -148,12 +148,6 @@ fn collect<R, E>(mut outcomes: Vec<Outcome<R, E>>) -> Result<Vec<R>, RunError<E>
         failure,
         others,
     })
-}
-
-fn text(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".into())
 }
 
 /// How a rank failed.

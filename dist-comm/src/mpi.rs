@@ -1,0 +1,238 @@
+//! MPI processes as ranks: [`MpiComm`] (feature `mpi`; MPI 3.1 through rsmpi's raw functions).
+#![expect(
+    unsafe_code,
+    reason = "MPI is a C library; each call of it is in this module"
+)]
+
+mod area;
+mod collective;
+mod meeting;
+mod message;
+mod one_sided;
+mod raw;
+mod raw_window;
+mod requests;
+mod session;
+mod shared;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use self::area::Area;
+use self::meeting::Turn;
+use self::raw::{At, Comm};
+use self::session::{Grave, Session};
+use self::shared::Allocation;
+pub(crate) use self::shared::SharedPart;
+use crate::call::{self, Call};
+use crate::{CommError, Operation};
+
+/// One of the ranks that `mpirun` started, or a part of them.
+///
+/// Works on its own duplicate of the communicator, on which errors are returned. Buffers may be of any length; the library
+/// gets them in chunks that it can count. MPI is started with `MPI_THREAD_MULTIPLE` where the library has it; where it
+/// has less, only the thread that started it may call, and others get [`CommError::Unavailable`].
+///
+/// On one node the ranks meet in shared memory: that is how short collective calls are fast, how different calls are
+/// noticed, and how a rank that has left is noticed ([`CommError::Departed`]). Across nodes the same checks go by messages; a
+/// rank that leaves early is then not noticed. Setting `DIST_COMM_SHARED_MEMORY=0` has ranks of one node behave as if
+/// they were apart. There is no time limit.
+///
+/// From the first `MpiComm` on, a panic anywhere in the process prints rank, call and message and ends all ranks.
+///
+/// What is dropped is freed later: with the next window, shared memory or part made on the same communicator, or when MPI
+/// is finalised. MPI is finalised when the last value that uses it is dropped, if it was started here.
+#[derive(Clone)]
+pub struct MpiComm {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    session: Arc<Session>,
+    /// For collective calls.
+    comm: Comm,
+    /// For messages, so that tags are the caller's own.
+    mail: Comm,
+    rank: usize,
+    size: usize,
+    /// Local number, and that of the communicator this one is a part of.
+    id: u64,
+    parent: u64,
+    /// The same on all ranks of this communicator, among those made by its parent.
+    key: [u64; 2],
+    /// Present when all ranks share a node.
+    area: Option<Area>,
+    /// The collective call under way, to refuse a second one.
+    current: AtomicU32,
+    /// How many things were made here; equal on all ranks.
+    made: AtomicU64,
+    allocations: Mutex<Vec<Allocation>>,
+}
+
+impl MpiComm {
+    /// All ranks that were started together. Starts MPI if nobody has. Collective.
+    ///
+    /// # Errors
+    /// [`CommError::Unavailable`] when MPI was finalised before or this thread may not call it; [`CommError::Mpi`].
+    pub fn world() -> Result<Self, CommError> {
+        let session = Session::open(true)?;
+        Self::duplicate(session, raw::world())
+    }
+
+    /// The ranks of an rsmpi communicator, on a duplicate of it. Collective over its ranks.
+    ///
+    /// Whoever started MPI stops it, after this communicator and what it made are dropped; memory and windows that are
+    /// in use when MPI is stopped end the program.
+    ///
+    /// # Errors
+    /// As [`world`](Self::world).
+    pub fn duplicate_of(comm: &impl rsmpi::topology::Communicator) -> Result<Self, CommError> {
+        let session = Session::open(false)?;
+        Self::duplicate(session, Comm(rsmpi::raw::AsRaw::as_raw(comm)))
+    }
+
+    fn duplicate(session: Arc<Session>, comm: Comm) -> Result<Self, CommError> {
+        let operation = Operation::Init;
+        session.check(operation)?;
+        let at = At {
+            operation,
+            rank: comm.rank(At { operation, rank: 0 })?,
+        };
+        let own = comm.duplicate(at)?;
+        // Not a part of anything of ours: its key is never compared, it is freed when MPI is finalised.
+        Self::build(session, own, at, 0, [0; 2])
+    }
+
+    fn build(
+        session: Arc<Session>,
+        comm: Comm,
+        at: At,
+        parent: u64,
+        key: [u64; 2],
+    ) -> Result<Self, CommError> {
+        let (rank, size) = (comm.rank(at)?, comm.size(at)?);
+        let at = At { rank, ..at };
+        let mail = comm.duplicate(at)?;
+        let wanted = std::env::var_os("DIST_COMM_SHARED_MEMORY").is_none_or(|value| value != "0");
+        let near = wanted && comm.ranks_on_node(at)? == size;
+        let mut all = vec![0; size];
+        comm.all_gather(at, &[u8::from(near)], &mut all)?;
+        let near = all.iter().all(|&near| near == 1);
+        let area = if near {
+            Some(Area::new(at, comm, size)?)
+        } else {
+            None
+        };
+        let inner = Inner {
+            session,
+            comm,
+            mail,
+            rank,
+            size,
+            id: session::next_id(),
+            parent,
+            key,
+            area,
+            current: AtomicU32::new(0),
+            made: AtomicU64::new(0),
+            allocations: Mutex::default(),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// As [`Communicator::split`](crate::Communicator::split), with the type kept, so that the parts can have windows too. Collective.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`](crate::Communicator::split).
+    pub fn subgroup(&self, color: Option<u32>, key: i64) -> Result<Option<Self>, CommError> {
+        let operation = Operation::Split;
+        let inner = &self.inner;
+        let mut turn = Turn::begin(inner, operation)?;
+        let number = inner.number();
+        let wish = color.map_or(0, |color| u64::from(color) + 1);
+        let buried = session::buried(inner.id).len() as u64;
+        let note = [wish, u64::from_ne_bytes(key.to_ne_bytes()), buried];
+        let met = turn.meet(Call::new(operation), note, &[])?;
+        let notes: Vec<[u64; 3]> = (0..inner.size).map(|rank| met.note(rank)).collect();
+        turn.sweep(notes.iter().map(|note| note[2]))?;
+        let wishes: Vec<_> = notes
+            .iter()
+            .map(|&[wish, key, _]| {
+                let color = wish
+                    .checked_sub(1)
+                    .and_then(|color| u32::try_from(color).ok());
+                (color, i64::from_ne_bytes(key.to_ne_bytes()))
+            })
+            .collect();
+        let groups = call::groups(&wishes);
+        let place = groups.iter().enumerate().find_map(|(group, (_, ranks))| {
+            ranks
+                .iter()
+                .position(|&rank| rank == inner.rank)
+                .map(|place| (group, place))
+        });
+        let part = inner.comm.split(
+            turn.at,
+            place.map(|(group, _)| group),
+            place.map_or(0, |(_, place)| place),
+        )?;
+        let (Some(part), Some((group, _))) = (part, place) else {
+            return Ok(None);
+        };
+        let session = Arc::clone(&inner.session);
+        Self::build(session, part, turn.at, inner.id, [number, group as u64]).map(Some)
+    }
+
+    /// Whether all ranks share a node, so that memory from
+    /// [`alloc_shared`](crate::Communicator::alloc_shared) can be lent. The same on all ranks. Local.
+    #[must_use]
+    pub fn is_one_node(&self) -> bool {
+        self.inner.area.is_some()
+    }
+
+    /// The duplicate that this communicator works on, for libraries that need an MPI communicator themselves (parallel
+    /// HDF5). It stays ours: do not free it, and do not use it after the last clone is dropped. Local.
+    #[must_use]
+    pub fn as_raw(&self) -> rsmpi::ffi::MPI_Comm {
+        self.inner.comm.0
+    }
+}
+
+impl Inner {
+    /// The number of the thing being made, from 1.
+    fn number(&self) -> u64 {
+        self.made.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if session::is_finalised() {
+            return;
+        }
+        if let Some(area) = &self.area {
+            area.leave();
+        }
+        session::bury(Grave {
+            id: session::next_id(),
+            yard: self.parent,
+            key: self.key,
+            sharers: self.size,
+            windows: self.area.iter().map(|area| area.win).collect(),
+            comms: vec![self.mail, self.comm],
+        });
+    }
+}
+
+impl fmt::Debug for MpiComm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { rank, size, .. } = &*self.inner;
+        f.debug_struct("MpiComm")
+            .field("rank", rank)
+            .field("size", size)
+            .finish_non_exhaustive()
+    }
+}

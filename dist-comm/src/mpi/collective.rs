@@ -1,0 +1,271 @@
+//! [`Communicator`] for [`MpiComm`].
+
+use super::meeting::{TAG, Turn};
+use super::raw::CHUNK;
+use super::requests::Requests;
+use super::{MpiComm, message, shared};
+use crate::call::Call;
+use crate::memory::AlignedBytes;
+use crate::reduce::{fold_ranks, piece};
+use crate::{CommError, Communicator, ExchangeJob, Message, Operation, SharedBytes, Workspace};
+
+/// Reductions up to this many bytes are gathered whole where there is no shared memory.
+const GATHER_REDUCTIONS_UP_TO: usize = 4096;
+
+impl Communicator for MpiComm {
+    fn rank(&self) -> usize {
+        self.inner.rank
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size
+    }
+
+    fn barrier(&self) -> Result<(), CommError> {
+        let operation = Operation::Barrier;
+        Turn::begin(&self.inner, operation)?.meet(Call::new(operation), [0; 3], &[])?;
+        Ok(())
+    }
+
+    fn broadcast(&self, root: usize, buf: &mut [u8]) -> Result<(), CommError> {
+        let operation = Operation::Broadcast;
+        let mut turn = Turn::begin(&self.inner, operation)?;
+        let is_root = self.inner.rank == root;
+        let inline = buf.len() <= turn.inline();
+        let call = Call::new(operation).root(root).len(buf.len());
+        let met = turn.meet(call, [0; 3], if is_root && inline { &*buf } else { &[] })?;
+        if !inline {
+            drop(met);
+            return self.inner.comm.broadcast(turn.at, root, buf);
+        }
+        if !is_root {
+            buf.copy_from_slice(met.payload(root, buf.len()));
+        }
+        Ok(())
+    }
+
+    fn gather_v(&self, root: usize, send: &[u8]) -> Result<Option<Vec<Vec<u8>>>, CommError> {
+        let mut turn = Turn::begin(&self.inner, Operation::GatherV)?;
+        let call = Call::new(Operation::GatherV).root(root).len(send.len());
+        let met = turn.meet(call, [0; 3], send)?;
+        met.collect(send, |rank| rank == root)
+    }
+
+    fn all_gather_v(&self, send: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
+        let mut turn = Turn::begin(&self.inner, Operation::AllGatherV)?;
+        let met = turn.meet(
+            Call::new(Operation::AllGatherV).len(send.len()),
+            [0; 3],
+            send,
+        )?;
+        Ok(met.collect(send, |_| true)?.unwrap_or_default())
+    }
+
+    fn all_gather(&self, send: &[u8], recv: &mut [u8]) -> Result<(), CommError> {
+        let operation = Operation::AllGather;
+        let mut turn = Turn::begin(&self.inner, operation)?;
+        let call = Call::new(operation).len(send.len()).extra(recv.len());
+        let inline = send.len() <= turn.inline();
+        let met = turn.meet(call, [0; 3], send)?;
+        if send.is_empty() {
+            return Ok(());
+        }
+        let whole = recv.len();
+        let parts = recv.chunks_exact_mut(send.len()).enumerate();
+        if inline {
+            parts.for_each(|(rank, part)| part.copy_from_slice(met.payload(rank, send.len())));
+            return Ok(());
+        }
+        drop(met);
+        let comm = self.inner.comm;
+        if whole <= CHUNK {
+            return comm.all_gather(turn.at, send, recv);
+        }
+        let own = self.inner.rank;
+        let mut requests = Requests::new(turn.at, 2 * self.inner.size);
+        for (rank, part) in parts {
+            if rank == own {
+                part.copy_from_slice(send);
+            } else {
+                requests.recv(comm, rank, TAG, part)?;
+            }
+        }
+        for to in (0..self.inner.size).filter(|&to| to != own) {
+            requests.send(comm, to, TAG, send)?;
+        }
+        requests.wait_all(|_| {})
+    }
+
+    fn all_to_all_v(&self, send: &[&[u8]]) -> Result<Vec<Vec<u8>>, CommError> {
+        let operation = Operation::AllToAllV;
+        let (comm, own, size) = (self.inner.comm, self.inner.rank, self.inner.size);
+        let mut turn = Turn::begin(&self.inner, operation)?;
+        let table: Vec<u64> = send.iter().map(|part| part.len() as u64).collect();
+        let mut bytes: Vec<u8> = bytemuck::cast_slice(&table).to_vec();
+        // The table goes along where it fits, and everything else with it where that fits too.
+        let with_table = 8 * size <= turn.inline();
+        let whole = send
+            .iter()
+            .map(|part| part.len())
+            .fold(bytes.len(), usize::saturating_add);
+        let with_parts = with_table && whole <= turn.inline();
+        if with_parts {
+            for part in send {
+                bytes.extend_from_slice(part);
+            }
+        }
+        let call = Call::new(operation).len(send.len());
+        let met = turn.meet(
+            call,
+            [u64::from(with_parts), 0, 0],
+            if with_table { &bytes } else { &[] },
+        )?;
+        let mut tables = vec![0u64; size * size];
+        if with_table {
+            for (rank, row) in tables.chunks_exact_mut(size).enumerate() {
+                bytemuck::cast_slice_mut(row).copy_from_slice(met.payload(rank, 8 * size));
+            }
+        } else {
+            comm.all_gather(
+                met.turn.at,
+                bytemuck::cast_slice(&table),
+                bytemuck::cast_slice_mut(&mut tables),
+            )?;
+        }
+        let here = |rank: usize| met.note(rank)[0] == 1;
+        let mut all: Vec<Vec<u8>> = Vec::with_capacity(size);
+        for (rank, row) in tables.chunks_exact(size).enumerate() {
+            let lens: Vec<usize> = row
+                .iter()
+                .map(|&len| usize::try_from(len).unwrap_or(usize::MAX))
+                .collect();
+            all.push(if rank == own {
+                send[own].to_vec()
+            } else if here(rank) {
+                let before = 8 * size + lens[..own].iter().sum::<usize>();
+                met.payload(rank, before + lens[own])[before..].to_vec()
+            } else {
+                vec![0; lens[own]]
+            });
+        }
+        let mut requests = Requests::new(met.turn.at, 2 * size);
+        for (rank, part) in all.iter_mut().enumerate() {
+            if rank != own && !here(rank) {
+                requests.recv(comm, rank, TAG, part)?;
+            }
+        }
+        if !with_parts {
+            for (to, part) in send.iter().enumerate().filter(|&(to, _)| to != own) {
+                requests.send(comm, to, TAG, part)?;
+            }
+        }
+        requests.wait_all(|_| {})?;
+        drop(requests);
+        Ok(all)
+    }
+
+    fn all_reduce(
+        &self,
+        buf: &mut [u8],
+        element: usize,
+        fold: &(dyn Fn(&mut [u8], &[u8]) + Sync),
+    ) -> Result<(), CommError> {
+        let operation = Operation::AllReduce;
+        let (comm, own, size, len) = (self.inner.comm, self.inner.rank, self.inner.size, buf.len());
+        let mut turn = Turn::begin(&self.inner, operation)?;
+        let inline = len <= turn.inline();
+        let met = turn.meet(Call::new(operation).root(element).len(len), [0; 3], buf)?;
+        if inline {
+            fold_ranks(buf, (0..size).map(|rank| met.payload(rank, len)), fold);
+            return Ok(());
+        }
+        drop(met);
+        if size == 1 || len == 0 {
+            return Ok(());
+        }
+        if len <= GATHER_REDUCTIONS_UP_TO {
+            let mut all = AlignedBytes::zeroed(len * size, operation, own)?;
+            comm.all_gather(turn.at, buf, &mut all)?;
+            fold_ranks(buf, all.chunks_exact(len), fold);
+            return Ok(());
+        }
+        // Each rank folds a piece of its own, and then all get all pieces.
+        let mine = piece(len, element, own, size);
+        let stride = mine.len().next_multiple_of(64).max(64);
+        let mut pieces = AlignedBytes::zeroed(stride * size, operation, own)?;
+        let mut requests = Requests::new(turn.at, 2 * size);
+        for (rank, into) in pieces.chunks_exact_mut(stride).enumerate() {
+            let into = &mut into[..mine.len()];
+            if rank == own {
+                into.copy_from_slice(&buf[mine.clone()]);
+            } else {
+                requests.recv(comm, rank, TAG, into)?;
+            }
+        }
+        for to in (0..size).filter(|&to| to != own) {
+            requests.send(comm, to, TAG, &buf[piece(len, element, to, size)])?;
+        }
+        requests.wait_all(|_| {})?;
+        drop(requests);
+        let mut folded = AlignedBytes::zeroed(mine.len(), operation, own)?;
+        fold_ranks(
+            &mut folded,
+            pieces
+                .chunks_exact(stride)
+                .map(|piece| &piece[..mine.len()]),
+            fold,
+        );
+        let mut requests = Requests::new(turn.at, 2 * size);
+        let mut rest = buf;
+        for rank in 0..size {
+            let (part, after) = rest.split_at_mut(piece(len, element, rank, size).len());
+            rest = after;
+            if rank == own {
+                part.copy_from_slice(&folded);
+            } else {
+                requests.recv(comm, rank, TAG, part)?;
+            }
+        }
+        for to in (0..size).filter(|&to| to != own) {
+            requests.send(comm, to, TAG, &folded)?;
+        }
+        requests.wait_all(|_| {})
+    }
+
+    fn split(
+        &self,
+        color: Option<u32>,
+        key: i64,
+    ) -> Result<Option<Box<dyn Communicator>>, CommError> {
+        Ok(self
+            .subgroup(color, key)?
+            .map(|comm| Box::new(comm) as Box<dyn Communicator>))
+    }
+
+    fn send(&self, to: usize, tag: u32, buf: &[u8]) -> Result<(), CommError> {
+        message::send(self, to, tag, buf)
+    }
+
+    fn recv(&self, from: usize, tag: u32, buf: &mut [u8]) -> Result<(), CommError> {
+        message::recv(self, from, tag, buf)
+    }
+
+    fn exchange(
+        &self,
+        tag: u32,
+        sends: &[Message],
+        recvs: &[Message],
+        job: &mut dyn ExchangeJob,
+        workspace: &mut Workspace,
+    ) -> Result<(), CommError> {
+        message::exchange(self, tag, (sends, recvs), job, workspace)
+    }
+
+    fn lend(&self, mine: &[u8], read: &mut dyn FnMut(&[&[u8]])) -> Result<bool, CommError> {
+        shared::lend(&self.inner, mine, read)
+    }
+
+    fn alloc_shared(&self, len: usize) -> Result<SharedBytes, CommError> {
+        shared::alloc(self, len)
+    }
+}

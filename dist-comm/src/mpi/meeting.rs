@@ -1,0 +1,218 @@
+//! The beginning of every collective call: all ranks say what they want, and check that it is the same.
+
+use std::sync::atomic::Ordering;
+
+use super::Inner;
+use super::area::{Area, INLINE, Words};
+use super::raw::At;
+use super::requests::Requests;
+use super::session::{self, Doing};
+use crate::call::{self, Call};
+use crate::{CommError, Operation};
+
+/// Tag of the messages of collective calls, on a communicator that has no others.
+pub(super) const TAG: u32 = 1;
+
+/// A collective call of this rank; there is one at a time.
+pub(super) struct Turn<'a> {
+    pub(super) inner: &'a Inner,
+    pub(super) at: At,
+    _doing: Doing,
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn begin(inner: &'a Inner, operation: Operation) -> Result<Self, CommError> {
+        inner.session.check(operation)?;
+        let free = inner.current.compare_exchange(
+            0,
+            operation.code(),
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        );
+        if let Err(code) = free {
+            let current = Operation::from_code(code).unwrap_or(operation);
+            return Err(CommError::Busy {
+                operation,
+                rank: inner.rank,
+                current,
+            });
+        }
+        let at = At {
+            operation,
+            rank: inner.rank,
+        };
+        Ok(Self {
+            inner,
+            at,
+            _doing: Doing::begin(operation),
+        })
+    }
+
+    /// The most bytes that travel with what is said.
+    pub(super) fn inline(&self) -> usize {
+        if self.inner.area.is_some() { INLINE } else { 0 }
+    }
+
+    /// Meets all ranks: says `call`, `note` and, if it fits, `payload`; checks the calls of all.
+    pub(super) fn meet(
+        &mut self,
+        call: Call,
+        note: [u64; 3],
+        payload: &[u8],
+    ) -> Result<Met<'_>, CommError> {
+        let Inner {
+            comm, size, area, ..
+        } = self.inner;
+        let operation = call.operation;
+        let code = u64::from(operation.code());
+        let words = [
+            code, call.root, call.len, call.extra, note[0], note[1], note[2], 0,
+        ];
+        let said = if let Some(area) = area {
+            let payload = if payload.len() > INLINE { &[] } else { payload };
+            let meeting = area
+                .meet(*comm, &words, payload)
+                .map_err(|rank| CommError::Departed { operation, rank })?;
+            Said::Near(area, meeting)
+        } else {
+            let mut all = vec![[0; 8]; *size];
+            comm.all_gather(
+                self.at,
+                bytemuck::bytes_of(&words),
+                bytemuck::cast_slice_mut(&mut all),
+            )?;
+            Said::Far(all)
+        };
+        let met = Met { turn: self, said };
+        call::check(&(0..*size).map(|rank| met.call(rank)))?;
+        Ok(met)
+    }
+
+    /// Frees what all ranks have dropped: call it when `note[2]` of every rank is its number of [`buried`](session::buried).
+    pub(super) fn sweep(&mut self, counts: impl Iterator<Item = u64>) -> Result<(), CommError> {
+        if counts.sum::<u64>() == 0 {
+            return Ok(());
+        }
+        let mine = session::buried(self.inner.id);
+        let bytes: &[u8] = bytemuck::cast_slice(&mine);
+        let call = Call::new(self.at.operation).len(bytes.len());
+        let all = self
+            .meet(call, [0; 3], bytes)?
+            .collect(bytes, |_| true)?
+            .unwrap_or_default();
+        let mut keys: Vec<[u64; 2]> = Vec::new();
+        for bytes in &all {
+            keys.extend(
+                bytes
+                    .chunks_exact(size_of::<[u64; 2]>())
+                    .map(bytemuck::pod_read_unaligned::<[u64; 2]>),
+            );
+        }
+        session::sweep(self.inner.id, &keys);
+        self.inner.forget(&keys);
+        Ok(())
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.inner.current.store(0, Ordering::Release);
+    }
+}
+
+/// What all ranks said, until this rank meets them again.
+pub(super) struct Met<'a> {
+    pub(super) turn: &'a Turn<'a>,
+    said: Said<'a>,
+}
+
+enum Said<'a> {
+    /// In the area, at this meeting.
+    Near(&'a Area, u64),
+    /// In messages.
+    Far(Vec<Words>),
+}
+
+impl Met<'_> {
+    /// The bytes of every rank, by rank, for the ranks that want them: short ones as said here, longer ones in messages.
+    /// Collective; every rank has named the length of its `send` as that of its call.
+    pub(super) fn collect(
+        &self,
+        send: &[u8],
+        wants: impl Fn(usize) -> bool,
+    ) -> Result<Option<Vec<Vec<u8>>>, CommError> {
+        let Inner {
+            comm,
+            size,
+            rank: own,
+            ..
+        } = *self.turn.inner;
+        let apart = |len: usize| len > self.turn.inline();
+        let mut all: Vec<Vec<u8>> = Vec::new();
+        if wants(own) {
+            for rank in 0..size {
+                let len = self.len(rank);
+                all.push(if rank == own {
+                    send.to_vec()
+                } else if apart(len) {
+                    vec![0; len]
+                } else {
+                    self.payload(rank, len).to_vec()
+                });
+            }
+        }
+        let mut requests = Requests::new(self.turn.at, 2 * size);
+        for (rank, bytes) in all.iter_mut().enumerate() {
+            if rank != own && apart(bytes.len()) {
+                requests.recv(comm, rank, TAG, bytes)?;
+            }
+        }
+        if apart(send.len()) {
+            for to in (0..size).filter(|&to| to != own && wants(to)) {
+                requests.send(comm, to, TAG, send)?;
+            }
+        }
+        requests.wait_all(|_| {})?;
+        drop(requests);
+        Ok(wants(own).then_some(all))
+    }
+
+    fn words(&self, rank: usize) -> Words {
+        match &self.said {
+            Said::Near(area, meeting) => area.words(rank, *meeting),
+            Said::Far(words) => words[rank],
+        }
+    }
+
+    fn call(&self, rank: usize) -> Call {
+        let [code, root, len, extra, ..] = self.words(rank);
+        let operation = u32::try_from(code)
+            .ok()
+            .and_then(Operation::from_code)
+            .unwrap_or(Operation::Init);
+        Call {
+            operation,
+            root,
+            len,
+            extra,
+        }
+    }
+
+    pub(super) fn note(&self, rank: usize) -> [u64; 3] {
+        let [.., a, b, c, _] = self.words(rank);
+        [a, b, c]
+    }
+
+    /// The length that rank `rank` named.
+    pub(super) fn len(&self, rank: usize) -> usize {
+        usize::try_from(self.words(rank)[2]).unwrap_or(usize::MAX)
+    }
+
+    /// The first `len` bytes that rank `rank` sent along; nothing where nothing can be.
+    pub(super) fn payload(&self, rank: usize, len: usize) -> &[u8] {
+        match &self.said {
+            Said::Near(area, meeting) => area.payload(rank, *meeting, len),
+            Said::Far(_) => &[],
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Memory that the ranks of a node can address: what `alloc_shared` makes and `lend` lends.
+
+use std::slice;
+use std::sync::Arc;
+
+use super::meeting::Turn;
+use super::raw_window::{Base, Win};
+use super::session::{self, Grave, InUse, lock};
+use super::{Inner, MpiComm};
+use crate::call::Call;
+use crate::{CommError, Operation, SharedBytes};
+
+/// Parts start on pages of their own.
+const PAGE: usize = 4096;
+const ALIGNMENT: usize = 64;
+/// Said in place of a number: nothing is lent, or nothing that others can address.
+const EMPTY: u64 = 0;
+const PRIVATE: u64 = u64::MAX;
+
+/// An allocation of all ranks, as this rank addresses it.
+pub(super) struct Allocation {
+    /// The same on every rank, from 1.
+    number: u64,
+    bases: Vec<Base>,
+}
+
+/// This rank's part of an allocation.
+pub(crate) struct SharedPart {
+    inner: Arc<Inner>,
+    number: u64,
+    win: Win,
+    start: Base,
+    _in_use: InUse,
+}
+
+impl SharedPart {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: `start` is this rank's memory, zeroed when made. Only this value gives access to it, shared here; peers read
+        // it only while the owner has lent, so borrowed, it. The window is freed only after this value is dropped.
+        unsafe { slice::from_raw_parts(self.start.start, self.start.len) }
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`, and exclusive: `self` is, and nothing is lent while it is.
+        unsafe { slice::from_raw_parts_mut(self.start.start, self.start.len) }
+    }
+}
+
+impl Drop for SharedPart {
+    fn drop(&mut self) {
+        session::bury(Grave {
+            id: session::next_id(),
+            yard: self.inner.id,
+            key: [self.number, 0],
+            sharers: self.inner.size,
+            windows: vec![self.win],
+            comms: Vec::new(),
+        });
+    }
+}
+
+impl Inner {
+    /// Drops the addresses of allocations that are freed.
+    pub(super) fn forget(&self, keys: &[[u64; 2]]) {
+        let freed = |number| keys.iter().filter(|key| key[0] == number).count() == self.size;
+        lock(&self.allocations).retain(|allocation| !freed(allocation.number));
+    }
+}
+
+pub(super) fn alloc(comm: &MpiComm, len: usize) -> Result<SharedBytes, CommError> {
+    let inner = &comm.inner;
+    let operation = Operation::AllocShared;
+    let mut turn = Turn::begin(inner, operation)?;
+    let number = inner.number();
+    let buried = session::buried(inner.id).len() as u64;
+    let met = turn.meet(Call::new(operation).len(len), [0, 0, buried], &[])?;
+    let any = (0..inner.size).any(|rank| met.len(rank) > 0);
+    let counts: Vec<u64> = (0..inner.size).map(|rank| met.note(rank)[2]).collect();
+    turn.sweep(counts.into_iter())?;
+    let made = if inner.area.is_some() && any {
+        allocate(&turn, len).ok()
+    } else {
+        None
+    };
+    // Without shared memory, or where there is not enough of it, the heap will do: it cannot be lent.
+    let heap = if made.is_none() {
+        SharedBytes::on_heap(len, inner.rank).ok()
+    } else {
+        None
+    };
+    let state = if made.is_some() {
+        2
+    } else {
+        u64::from(heap.is_some())
+    };
+    let met = turn.meet(Call::new(operation).len(len), [state, 0, 0], &[])?;
+    if let Some(rank) = (0..inner.size).find(|&rank| met.note(rank)[0] == 0) {
+        return Err(CommError::Allocation {
+            operation,
+            rank,
+            bytes: met.len(rank) as u64,
+        });
+    }
+    let shared = (0..inner.size).all(|rank| met.note(rank)[0] == 2);
+    match (made, heap) {
+        (Some((win, bases, start)), _) if shared => {
+            lock(&inner.allocations).push(Allocation { number, bases });
+            let inner = Arc::clone(inner);
+            Ok(SharedBytes::on_node(SharedPart {
+                inner,
+                number,
+                win,
+                start,
+                _in_use: InUse::new(),
+            }))
+        }
+        (_, Some(heap)) => Ok(heap),
+        _ => SharedBytes::on_heap(len, inner.rank),
+    }
+}
+
+fn allocate(turn: &Turn<'_>, len: usize) -> Result<(Win, Vec<Base>, Base), CommError> {
+    let (at, Inner { comm, size, .. }) = (turn.at, turn.inner);
+    let too_much = CommError::Allocation {
+        operation: at.operation,
+        rank: at.rank,
+        bytes: len as u64,
+    };
+    let room = len
+        .checked_add(ALIGNMENT)
+        .and_then(|len| len.checked_next_multiple_of(PAGE))
+        .ok_or(too_much)?;
+    let (win, own) = Win::allocate_shared(at, *comm, room)?;
+    let bases = (0..*size)
+        .map(|rank| win.base(at, rank))
+        .collect::<Result<Vec<_>, _>>()?;
+    let start = own.start.wrapping_add(own.start.align_offset(ALIGNMENT));
+    // SAFETY: the part has `room` bytes, at least `len + ALIGNMENT`, and nobody else knows of it yet.
+    unsafe { start.write_bytes(0, len) };
+    Ok((win, bases, Base { start, len }))
+}
+
+pub(super) fn lend(
+    inner: &Inner,
+    mine: &[u8],
+    read: &mut dyn FnMut(&[&[u8]]),
+) -> Result<bool, CommError> {
+    let operation = Operation::Lend;
+    let mut turn = Turn::begin(inner, operation)?;
+    let place = find(inner, mine).unwrap_or((PRIVATE, 0));
+    let met = turn.meet(
+        Call::new(operation).len(mine.len()),
+        [place.0, place.1, 0],
+        &[],
+    )?;
+    let Some(area) = &inner.area else {
+        return Ok(false);
+    };
+    if (0..inner.size).any(|rank| met.note(rank)[0] == PRIVATE) {
+        return Ok(false);
+    }
+    let slices = {
+        let allocations = lock(&inner.allocations);
+        let slice = |rank| {
+            let [number, offset, _] = met.note(rank);
+            let len = met.len(rank);
+            let known = allocations
+                .iter()
+                .find(|allocation| allocation.number == number);
+            let (Some(base), Ok(offset)) = (
+                known.map(|known| known.bases[rank]),
+                usize::try_from(offset),
+            ) else {
+                return &[][..];
+            };
+            debug_assert!(offset + len <= base.len, "the lender checked it");
+            // SAFETY: the lender found its slice at this offset of its part, whose memory starts at `base` here. It borrows the
+            // slice until it has passed `finish` below, where it waits for this rank to be done reading; so the
+            // window is not freed and the bytes do not change.
+            unsafe { slice::from_raw_parts(base.start.wrapping_add(offset), len) }
+        };
+        (0..inner.size).map(slice).collect::<Vec<_>>()
+    };
+    read(&slices);
+    area.finish(inner.comm);
+    Ok(true)
+}
+
+/// The allocation in which `mine` lies, and where in this rank's part.
+fn find(inner: &Inner, mine: &[u8]) -> Option<(u64, u64)> {
+    if mine.is_empty() {
+        return Some((EMPTY, 0));
+    }
+    let start = mine.as_ptr().addr();
+    lock(&inner.allocations).iter().find_map(|allocation| {
+        let base = allocation.bases[inner.rank];
+        let offset = start.checked_sub(base.start.addr())?;
+        (offset.checked_add(mine.len())? <= base.len).then_some((allocation.number, offset as u64))
+    })
+}

@@ -1,0 +1,129 @@
+//! Shared files: parts written by all are read by all; errors are the same on all.
+
+use std::path::Path;
+
+use super::{Case, FileCase, Verdict, holds, pattern, same, text};
+use crate::{CommError, Communicator, FileMode, Operation, SharedFileOps};
+
+pub(super) const CASES: &[FileCase] = &[
+    Case {
+        name: "parts of a file, written and read by all",
+        run: parts,
+    },
+    Case {
+        name: "local reads and writes",
+        run: local,
+    },
+    Case {
+        name: "a missing file is an error on all ranks",
+        run: missing,
+    },
+    Case {
+        name: "a read past the end is an error on all ranks",
+        run: past_the_end,
+    },
+    Case {
+        name: "the length is set for all",
+        run: length,
+    },
+];
+
+fn parts(comm: &dyn Communicator, dir: &Path) -> Verdict {
+    let path = dir.join("parts");
+    let len = |rank: usize| 1000 * (rank % 3) + 7;
+    let offset = |rank: usize| (0..rank).map(len).sum::<usize>() as u64;
+    let own = comm.rank();
+    let file = comm.open_shared(&path, FileMode::Create).map_err(text)?;
+    file.write_at_all(offset(own), &pattern(own, 0, len(own)))
+        .map_err(text)?;
+    file.sync().map_err(text)?;
+    same("length", &file.len(), &Ok(offset(comm.size())))?;
+    let next = (own + 1) % comm.size();
+    let mut bytes = vec![0; len(next)];
+    file.read_at_all(offset(next), &mut bytes).map_err(text)?;
+    same("part of the next", &bytes, &pattern(next, 0, len(next)))?;
+    drop(file);
+    let whole = std::fs::read(&path).map_err(text)?;
+    same(
+        "whole",
+        &whole,
+        &(0..comm.size())
+            .flat_map(|rank| pattern(rank, 0, len(rank)))
+            .collect(),
+    )?;
+    // Opening to create empties it.
+    comm.barrier().map_err(text)?;
+    let file = comm.open_shared(&path, FileMode::Create).map_err(text)?;
+    same("emptied", &file.is_empty(), &Ok(true))
+}
+
+fn local(comm: &dyn Communicator, dir: &Path) -> Verdict {
+    let path = dir.join("local");
+    let file = comm.open_shared(&path, FileMode::Create).map_err(text)?;
+    if comm.rank() == 0 {
+        file.write_at(3, b"bytes").map_err(text)?;
+    }
+    comm.barrier().map_err(text)?;
+    let mut bytes = [1; 8];
+    file.read_at(0, &mut bytes).map_err(text)?;
+    same("read", &&bytes, &b"\0\0\0bytes")?;
+    drop(file);
+    let file = comm.open_shared(&path, FileMode::Read).map_err(text)?;
+    let outcome = file.write_at(0, b"no");
+    holds(
+        "a file for reading cannot be written",
+        matches!(outcome, Err(CommError::File { .. })),
+    )?;
+    drop(file);
+    let file = comm.open_shared(&path, FileMode::ReadWrite).map_err(text)?;
+    same("kept", &file.len(), &Ok(8))
+}
+
+fn missing(comm: &dyn Communicator, dir: &Path) -> Verdict {
+    // On one rank only the file is missing; on the others it exists.
+    let there = dir.join("there");
+    drop(comm.open_shared(&there, FileMode::Create).map_err(text)?);
+    let last = comm.size() - 1;
+    let path = if comm.rank() == last {
+        dir.join("absent")
+    } else {
+        there
+    };
+    match comm.open_shared(&path, FileMode::Read).map(drop) {
+        Err(CommError::File {
+            operation: Operation::FileOpen,
+            rank,
+            ..
+        }) => same("rank", &rank, &last),
+        other => Err(format!("got {other:?}")),
+    }
+}
+
+fn past_the_end(comm: &dyn Communicator, dir: &Path) -> Verdict {
+    let file = comm
+        .open_shared(&dir.join("short"), FileMode::Create)
+        .map_err(text)?;
+    file.set_len(10).map_err(text)?;
+    let last = comm.size() - 1;
+    let offset = if comm.rank() == last { 8 } else { 0 };
+    match file.read_at_all(offset, &mut [0; 5]) {
+        Err(CommError::File {
+            operation: Operation::FileRead,
+            rank,
+            ..
+        }) => same("rank", &rank, &last),
+        other => Err(format!("got {other:?}")),
+    }
+}
+
+fn length(comm: &dyn Communicator, dir: &Path) -> Verdict {
+    let file = comm
+        .open_shared(&dir.join("length"), FileMode::Create)
+        .map_err(text)?;
+    for len in [100, 3, 0] {
+        file.set_len(len).map_err(text)?;
+        same("length", &file.len(), &Ok(len))?;
+        comm.barrier().map_err(text)?;
+    }
+    Ok(())
+}

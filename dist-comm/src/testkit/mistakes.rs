@@ -1,0 +1,278 @@
+//! Mistakes are the same typed error on every rank, and the communicator can be used afterwards.
+
+use super::{Case, CommunicatorCase, Verdict, holds, same, text};
+use crate::{CommError, CommExt, Communicator, ExchangeJob, Message, Operation, Workspace};
+
+pub(super) const CASES: &[CommunicatorCase] = &[
+    Case {
+        name: "a root out of range is an error on all ranks",
+        run: root_out_of_range,
+    },
+    Case {
+        name: "different roots are an error on all ranks",
+        run: different_roots,
+    },
+    Case {
+        name: "different lengths are an error on all ranks",
+        run: different_lengths,
+    },
+    Case {
+        name: "a wrong number of parts is an error on all ranks",
+        run: wrong_parts,
+    },
+    Case {
+        name: "a wrong element size is an error on all ranks",
+        run: wrong_element,
+    },
+    Case {
+        name: "different calls are an error that names both",
+        run: different_calls,
+    },
+    Case {
+        name: "a call within lend is refused",
+        run: within_lend,
+    },
+    Case {
+        name: "peers are checked",
+        run: peers,
+    },
+    Case {
+        name: "a message of another length is an error",
+        run: message_length,
+    },
+];
+
+fn expect<T: std::fmt::Debug>(
+    comm: &dyn Communicator,
+    outcome: Result<T, CommError>,
+    expected: &CommError,
+) -> Verdict {
+    let verdict = match outcome {
+        Ok(value) => Err(format!("got {value:?}, expected an error")),
+        Err(error) => same("error", &error, expected),
+    };
+    // Still in step?
+    let ranks = comm.all_gather_value(comm.rank() as u64).map_err(text)?;
+    verdict?;
+    same("afterwards", &ranks, &(0..comm.size() as u64).collect())
+}
+
+fn root_out_of_range(comm: &dyn Communicator) -> Verdict {
+    let size = comm.size();
+    let error = |operation| CommError::RankOutOfRange {
+        operation,
+        given: size,
+        size,
+    };
+    expect(
+        comm,
+        comm.broadcast(size, &mut [0; 4]),
+        &error(Operation::Broadcast),
+    )?;
+    expect(
+        comm,
+        comm.gather_v(size, &[0; 4]),
+        &error(Operation::GatherV),
+    )
+}
+
+fn different_roots(comm: &dyn Communicator) -> Verdict {
+    if comm.size() == 1 {
+        return Ok(());
+    }
+    let root = usize::from(comm.rank() == 1);
+    let error = |operation| CommError::Root {
+        operation,
+        rank: 1,
+        given: 1,
+        allowed: 0,
+    };
+    expect(
+        comm,
+        comm.broadcast(root, &mut [0; 4]),
+        &error(Operation::Broadcast),
+    )?;
+    expect(
+        comm,
+        comm.gather_v(root, &[0; 4]),
+        &error(Operation::GatherV),
+    )
+}
+
+fn different_lengths(comm: &dyn Communicator) -> Verdict {
+    if comm.size() == 1 {
+        return Ok(());
+    }
+    let last = comm.size() - 1;
+    for long in [8, 8000] {
+        let len = if comm.rank() == last { long / 2 } else { long };
+        let error = |operation| CommError::Length {
+            operation,
+            rank: last,
+            what: "a length in bytes of",
+            given: long as u64 / 2,
+            allowed: long as u64,
+        };
+        expect(
+            comm,
+            comm.broadcast(0, &mut vec![0; len]),
+            &error(Operation::Broadcast),
+        )?;
+        let mut room = vec![0; long * comm.size()];
+        expect(
+            comm,
+            comm.all_gather(&vec![0; len], &mut room),
+            &error(Operation::AllGather),
+        )?;
+        expect(
+            comm,
+            comm.all_reduce(&mut vec![0; len], 1, &|_, _| ()),
+            &error(Operation::AllReduce),
+        )?;
+    }
+    Ok(())
+}
+
+fn wrong_parts(comm: &dyn Communicator) -> Verdict {
+    let (size, last) = (comm.size(), comm.size() - 1);
+    let parts: Vec<&[u8]> = vec![b"part"; if comm.rank() == last { size + 1 } else { size }];
+    let error = CommError::Length {
+        operation: Operation::AllToAllV,
+        rank: last,
+        what: "a number of parts of",
+        given: size as u64 + 1,
+        allowed: size as u64,
+    };
+    expect(comm, comm.all_to_all_v(&parts), &error)?;
+    let mut short = vec![0; 4 * size - usize::from(comm.rank() == last)];
+    let error = CommError::Length {
+        operation: Operation::AllGather,
+        rank: last,
+        what: "room in bytes of",
+        given: 4 * size as u64 - 1,
+        allowed: 4 * size as u64,
+    };
+    expect(comm, comm.all_gather(&[0; 4], &mut short), &error)
+}
+
+fn wrong_element(comm: &dyn Communicator) -> Verdict {
+    let error = CommError::Length {
+        operation: Operation::AllReduce,
+        rank: 0,
+        what: "an element size in bytes of",
+        given: 8,
+        allowed: 12,
+    };
+    expect(comm, comm.all_reduce(&mut [0; 12], 8, &|_, _| ()), &error)
+}
+
+fn different_calls(comm: &dyn Communicator) -> Verdict {
+    if comm.size() == 1 {
+        return Ok(());
+    }
+    let last = comm.size() - 1;
+    let outcome = if comm.rank() == last {
+        comm.all_gather_v(&[1; 5000]).map(drop)
+    } else {
+        comm.barrier()
+    };
+    let error = CommError::Mismatch {
+        first: Operation::Barrier,
+        rank: last,
+        other: Operation::AllGatherV,
+    };
+    expect(comm, outcome, &error)
+}
+
+fn within_lend(comm: &dyn Communicator) -> Verdict {
+    let memory = comm.alloc_shared(8).map_err(text)?;
+    let mut inner = None;
+    let lent = comm
+        .lend(&memory, &mut |_| inner = Some(comm.barrier()))
+        .map_err(text)?;
+    let busy = CommError::Busy {
+        operation: Operation::Barrier,
+        rank: comm.rank(),
+        current: Operation::Lend,
+    };
+    same("barrier within lend", &inner, &lent.then_some(Err(busy)))
+}
+
+struct Nothing;
+
+impl ExchangeJob for Nothing {
+    fn pack(&mut self, _: usize, _: &mut [u8]) {}
+    fn local(&mut self) {}
+    fn unpack(&mut self, _: usize, _: &[u8]) {}
+}
+
+fn peers(comm: &dyn Communicator) -> Verdict {
+    let (rank, size) = (comm.rank(), comm.size());
+    let far = |operation| {
+        Err(CommError::RankOutOfRange {
+            operation,
+            given: size,
+            size,
+        })
+    };
+    let own = |operation| Err(CommError::SelfMessage { operation, rank });
+    let exchange = |sends: &[Message], recvs: &[Message]| {
+        comm.exchange(1, sends, recvs, &mut Nothing, &mut Workspace::new())
+    };
+    let message = |peer| [Message { peer, len: 1 }];
+    same("send far", &comm.send(size, 1, &[]), &far(Operation::Send))?;
+    same(
+        "recv far",
+        &comm.recv(size, 1, &mut []),
+        &far(Operation::Recv),
+    )?;
+    same(
+        "exchange far",
+        &exchange(&message(size), &[]),
+        &far(Operation::Exchange),
+    )?;
+    same(
+        "exchange from far",
+        &exchange(&[], &message(size)),
+        &far(Operation::Exchange),
+    )?;
+    same(
+        "send to itself",
+        &comm.send(rank, 1, &[]),
+        &own(Operation::Send),
+    )?;
+    same(
+        "recv from itself",
+        &comm.recv(rank, 1, &mut []),
+        &own(Operation::Recv),
+    )?;
+    same(
+        "exchange with itself",
+        &exchange(&message(rank), &[]),
+        &own(Operation::Exchange),
+    )?;
+    comm.barrier().map_err(text)
+}
+
+fn message_length(comm: &dyn Communicator) -> Verdict {
+    for (sent, expected) in [(8usize, 4usize), (4, 8), (0, 1), (1, 0)] {
+        if comm.rank() == 0 && comm.size() > 1 {
+            comm.send(1, 2, &vec![1; sent]).map_err(text)?;
+        }
+        if comm.rank() == 1 {
+            let error = CommError::Length {
+                operation: Operation::Recv,
+                rank: 0,
+                what: "a message length in bytes of",
+                given: sent as u64,
+                allowed: expected as u64,
+            };
+            same(
+                "recv",
+                &comm.recv(0, 2, &mut vec![0; expected]),
+                &Err(error),
+            )?;
+        }
+    }
+    holds("still in step", comm.barrier().is_ok())
+}

@@ -1,0 +1,144 @@
+//! A rank that panics, is killed or leaves ends the job, quickly and with a word about it. Starts `mpirun` itself.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The example `faults`, which Cargo builds together with this test.
+fn example() -> PathBuf {
+    let mut path = std::env::current_exe().expect("the path of this test");
+    path.pop();
+    path.pop();
+    path.join("examples/faults")
+}
+
+fn mpirun(ranks: usize, how: &str) -> Command {
+    // `timeout` sees to it that a hang fails the test.
+    let mut command = Command::new("timeout");
+    command
+        .args([
+            "-k",
+            "5",
+            "60",
+            "mpirun",
+            "--oversubscribe",
+            "--mca",
+            "mpi_yield_when_idle",
+            "1",
+            "-n",
+        ])
+        .arg(ranks.to_string())
+        .arg(example())
+        .arg(how)
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command
+}
+
+fn texts(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn ends_badly(ranks: usize, how: &str, says: &[&str]) {
+    let began = Instant::now();
+    let output = mpirun(ranks, how)
+        .output()
+        .expect("mpirun starts (Debian package openmpi-bin)");
+    let took = began.elapsed();
+    let texts = texts(&output);
+    assert!(
+        !output.status.success(),
+        "{how} on {ranks} ranks ended well: {texts}"
+    );
+    assert!(
+        took < Duration::from_secs(10),
+        "{how} on {ranks} ranks took {took:?}"
+    );
+    for text in says {
+        assert!(
+            texts.contains(text),
+            "{how} on {ranks} ranks does not say {text:?}: {texts}"
+        );
+    }
+}
+
+#[test]
+fn without_a_fault_all_is_well() {
+    let output = mpirun(2, "")
+        .output()
+        .expect("mpirun starts (Debian package openmpi-bin)");
+    assert!(output.status.success(), "{}", texts(&output));
+}
+
+#[test]
+fn a_panic_ends_all_ranks() {
+    for ranks in [2, 4] {
+        let who = format!(
+            "rank {} of {ranks} panicked outside communication: wing fell off",
+            ranks - 1
+        );
+        ends_badly(ranks, "panic", &[&who]);
+    }
+}
+
+#[test]
+fn a_panic_in_a_call_names_it() {
+    for ranks in [2, 4] {
+        let who = format!(
+            "rank {} of {ranks} panicked in lend: cannot read",
+            ranks - 1
+        );
+        ends_badly(ranks, "panic-in-call", &[&who]);
+        let who = format!(
+            "rank {} of {ranks} panicked in exchange: no local part",
+            ranks - 1
+        );
+        ends_badly(ranks, "panic-in-exchange", &[&who]);
+    }
+}
+
+#[test]
+fn a_rank_that_leaves_is_named() {
+    for ranks in [2, 4] {
+        let who = format!(
+            "rank 0: barrier: rank {} has left and will not take part",
+            ranks - 1
+        );
+        ends_badly(ranks, "leaves", &[&who]);
+    }
+}
+
+#[test]
+fn a_killed_rank_ends_all_ranks() {
+    for ranks in [2, 4] {
+        let mut job = mpirun(ranks, "killed")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("mpirun starts (Debian package openmpi-bin)");
+        let stdout = job.stdout.take().expect("a pipe");
+        let line = BufReader::new(stdout)
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| line.strip_prefix("kill ").map(ToOwned::to_owned))
+            .expect("the number of the process to kill");
+        let killed = Command::new("kill")
+            .args(["-KILL", line.trim()])
+            .status()
+            .expect("kill");
+        assert!(killed.success());
+        let began = Instant::now();
+        let status = job.wait().expect("mpirun ends");
+        assert!(!status.success());
+        assert!(
+            began.elapsed() < Duration::from_secs(10),
+            "took {:?}",
+            began.elapsed()
+        );
+    }
+}
