@@ -1,0 +1,175 @@
+//! Halo exchange: padding filled from the ranks that own its elements.
+
+use std::sync::Arc;
+
+use dap_protocol::Element;
+use dist_comm::agree::agree;
+use dist_comm::{Communicator, ExchangeJob, Workspace};
+use dist_maps::copy::{CopyError, Layout};
+use dist_maps::{Corners, Distribution, HaloPlan};
+use ndarray::{DataMut, Dimension};
+
+use crate::redistribute::Messages;
+use crate::strided::{self, with_memory_mut};
+use crate::{ArrayError, LocalArrayBase};
+
+/// The tag of the messages of a halo exchange.
+const TAG: u32 = 0x4841;
+
+/// A halo exchange, planned once and carried out many times: plan, messages and buffers are kept.
+///
+/// One packed message per neighbour; it waits for neighbours only, and is no barrier.
+///
+/// ```
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, HaloExchanger, LocalArray};
+/// use ndarray::Ix1;
+///
+/// let parts = ThreadComm::run(2, |comm| {
+///     let blocks = Distribution::over(2).shape([6]).block(0).padding(1).build()?;
+///     let mut halo = HaloExchanger::new(&blocks, comm)?;
+///     let mut a = LocalArray::<i32, Ix1, _>::zeros(&blocks, comm)?;
+///     for step in 1..=3 {
+///         a.owned_mut().fill(step * 10 + comm.rank() as i32);
+///         halo.exchange(&mut a)?; // collective
+///     }
+///     Ok::<_, ArrayError>(a.into_local().to_vec())
+/// })?;
+/// assert_eq!(parts, [[30, 30, 30, 31], [30, 31, 31, 31]]);
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct HaloExchanger<C> {
+    distribution: Arc<Distribution>,
+    plan: HaloPlan,
+    comm: C,
+    messages: Messages,
+    workspace: Workspace,
+}
+
+impl<C: Communicator> HaloExchanger<C> {
+    /// Plans the exchange for arrays of this distribution, corners included. Local; every rank gives the same distribution.
+    ///
+    /// # Errors
+    /// [`ArrayError::InvalidBaseComm`], [`ArrayError::Plan`].
+    pub fn new(distribution: &Distribution, comm: C) -> Result<Self, ArrayError> {
+        Self::with_corners(distribution, Corners::Filled, comm)
+    }
+
+    /// The same, without corners if a stencil needs none. Local; every rank chooses the same.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_corners(distribution: &Distribution, corners: Corners, comm: C) -> Result<Self, ArrayError> {
+        if distribution.ranks() != comm.size() {
+            return Err(ArrayError::InvalidBaseComm { given: comm.size(), allowed: distribution.ranks() });
+        }
+        let plan = HaloPlan::with_corners(distribution, comm.rank(), corners)?;
+        Ok(Self {
+            distribution: Arc::new(distribution.clone()),
+            plan,
+            comm,
+            messages: Messages::default(),
+            workspace: Workspace::new(),
+        })
+    }
+
+    /// The plan of this rank. Local.
+    pub fn plan(&self) -> &HaloPlan {
+        &self.plan
+    }
+
+    /// Fills the padding of `array` from the ranks that own its elements; on a periodic axis from the other end too.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::IncompatibleArray`] when the array is not distributed as planned, the same on every rank;
+    /// [`ArrayError::Comm`].
+    pub fn exchange<S, D, C2>(&mut self, array: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
+    where
+        S: DataMut<Elem: Element>,
+        D: Dimension,
+        C2: Communicator,
+    {
+        let given = array.part.distribution();
+        if !Arc::ptr_eq(&self.distribution, given) {
+            if self.distribution != *given {
+                return Err(ArrayError::IncompatibleArray {
+                    what: "distribution",
+                    given: format!("{:?}", given.axes()),
+                    allowed: format!("{:?}, as planned", self.distribution.axes()),
+                });
+            }
+            // The next comparison is one of addresses.
+            self.distribution = Arc::clone(given);
+        }
+        with_memory_mut(array.data.view_mut(), |elements, layout| self.exchange_in(elements, layout))?
+    }
+
+    fn exchange_in<T: Element>(&mut self, elements: &mut [T], layout: &Layout) -> Result<(), ArrayError> {
+        self.messages.fit(self.plan.sends(), self.plan.recvs(), size_of::<T>())?;
+        let mut job = Job { plan: &self.plan, elements, layout, outcome: Ok(()) };
+        if self.comm.size() == 1 {
+            job.local();
+        } else {
+            let (sends, recvs) = (&self.messages.sends, &self.messages.recvs);
+            self.comm.exchange(TAG, sends, recvs, &mut job, &mut self.workspace)?;
+        }
+        Ok(job.outcome?)
+    }
+}
+
+struct Job<'a, T> {
+    plan: &'a HaloPlan,
+    elements: &'a mut [T],
+    layout: &'a Layout,
+    outcome: Result<(), CopyError>,
+}
+
+impl<T> Job<'_, T> {
+    fn note(&mut self, result: Result<(), CopyError>) {
+        if self.outcome.is_ok() {
+            self.outcome = result;
+        }
+    }
+}
+
+impl<T: Element> ExchangeJob for Job<'_, T> {
+    fn pack(&mut self, i: usize, buf: &mut [u8]) {
+        let result = strided::pack(&self.plan.sends()[i], self.elements, self.layout, buf);
+        self.note(result);
+    }
+
+    fn local(&mut self) {
+        if let Some(local) = self.plan.local() {
+            let result = local.copy_within(self.elements, self.layout);
+            self.note(result);
+        }
+    }
+
+    fn unpack(&mut self, i: usize, buf: &[u8]) {
+        let result = strided::unpack(&self.plan.recvs()[i], buf, self.elements, self.layout);
+        self.note(result);
+    }
+}
+
+impl<S, D, C> LocalArrayBase<S, D, C>
+where
+    S: DataMut<Elem: Element>,
+    D: Dimension,
+    C: Communicator,
+{
+    /// Fills the padding from the ranks that own its elements; on a periodic axis from the other end too. Collective.
+    ///
+    /// Any width, over several neighbours, corners included. For repeated use see [`HaloExchanger`].
+    ///
+    /// # Errors
+    /// [`ArrayError::Agreed`] when the plan of a rank cannot be made, [`ArrayError::Comm`].
+    pub fn exchange_halo(&mut self) -> Result<(), ArrayError> {
+        let comm = &self.comm;
+        let mut halo = agree(comm, HaloExchanger::new(self.part.distribution(), comm))?;
+        with_memory_mut(self.data.view_mut(), |elements, layout| halo.exchange_in(elements, layout))?
+    }
+}

@@ -1,0 +1,152 @@
+//! Local and global indexing.
+//!
+//! No index wraps around: a negative or too large one is no element, here as in the maps.
+
+use dist_comm::Communicator;
+use ndarray::{Data, DataMut, Dimension, IxDyn, RawData};
+
+use crate::{ArrayError, LocalArrayBase};
+
+impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
+    /// The local position of a global index, one number per dimension; `None` where this rank does not store it. Local.
+    ///
+    /// Padding is stored, so its positions are found too.
+    #[must_use]
+    pub fn local_from_global(&self, global: &[i64]) -> Option<Vec<usize>> {
+        self.part.local_from_global(global)
+    }
+
+    /// The global index of a local position, padding included; `None` beyond what is stored. Local.
+    #[must_use]
+    pub fn global_from_local(&self, local: &[usize]) -> Option<Vec<i64>> {
+        self.part.global_from_local(local)
+    }
+
+    /// The least and greatest global index of axis `axis` that this rank stores, padding included; `None` where it stores
+    /// none. For cyclic and unstructured axes: of the first and the last element in local order. Local.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let limits = ThreadComm::run(4, |comm| {
+    ///     let blocks = Distribution::over(4).shape([9]).block(0).build()?; // 3, 3, 3, 0
+    ///     LocalArray::<u8, Ix1, _>::zeros(&blocks, comm)?.global_limits(0)
+    /// })?;
+    /// assert_eq!(limits, [Some((0, 2)), Some((3, 5)), Some((6, 8)), None]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ArrayError::InvalidDimension`] when there is no such axis.
+    pub fn global_limits(&self, axis: usize) -> Result<Option<(i64, i64)>, ArrayError> {
+        let Some(&len) = self.data.shape().get(axis) else {
+            return Err(ArrayError::InvalidDimension { what: "axis", given: axis, ndim: self.ndim() });
+        };
+        if len == 0 {
+            return Ok(None);
+        }
+        Ok(self.part.global_of(axis, 0).zip(self.part.global_of(axis, len - 1)))
+    }
+
+    /// The flat index of a global one, in C order over the global shape. Local.
+    ///
+    /// # Errors
+    /// [`ArrayError::Map`] when there is not one number per dimension, or one lies outside; [`ArrayError::OutOfBounds`] for a
+    /// negative one.
+    pub fn pack_index(&self, global: &[i64]) -> Result<u64, ArrayError> {
+        let shape = self.global_shape();
+        let outside = |at: usize| ArrayError::OutOfBounds {
+            what: "index",
+            given: global[at].into(),
+            allowed: shape.get(at).copied().unwrap_or(0),
+        };
+        let index: Result<Vec<u64>, usize> =
+            global.iter().enumerate().map(|(at, &index)| u64::try_from(index).map_err(|_| at)).collect();
+        Ok(dist_maps::pack_index(shape, &index.map_err(outside)?)?)
+    }
+
+    /// The global index of a flat one: the inverse of [`pack_index`](Self::pack_index). Local.
+    ///
+    /// ```
+    /// use dist_comm::SingleComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::LocalArray;
+    /// use ndarray::Ix3;
+    ///
+    /// let whole = Distribution::over(1).shape([16, 16, 2]).build()?;
+    /// let a = LocalArray::<u8, Ix3, _>::zeros(&whole, SingleComm::new())?;
+    /// assert_eq!(a.pack_index(&[3, 4, 1])?, 105);
+    /// assert_eq!(a.unpack_index(105)?, [3, 4, 1]);
+    /// # Ok::<(), local_array::ArrayError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ArrayError::Map`] when it lies outside the array.
+    pub fn unpack_index(&self, flat: u64) -> Result<Vec<i64>, ArrayError> {
+        let global = dist_maps::unpack_index(self.global_shape(), flat)?;
+        // Every extent is at most i64::MAX.
+        Ok(global.into_iter().map(u64::cast_signed).collect())
+    }
+}
+
+impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
+    /// The element at a local position; `None` beyond what is stored. Local.
+    #[must_use]
+    pub fn get(&self, local: &[usize]) -> Option<S::Elem>
+    where
+        S::Elem: Copy,
+    {
+        self.data.view().into_dyn().get(IxDyn(local)).copied()
+    }
+
+    /// The element at a global index; `None` where this rank does not store it. Local.
+    ///
+    /// Padding is stored: it answers with the value it was given last, by [`exchange_halo`](Self::exchange_halo) or otherwise.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let seen = ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([6]).block(0).build()?;
+    ///     let a = LocalArray::<i64, Ix1, _>::from_fn(&blocks, comm, |global| global[0] * 7)?;
+    ///     Ok::<_, ArrayError>(a.checked_getitem(&[4]))
+    /// })?;
+    /// assert_eq!(seen, [None, Some(28)]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    #[must_use]
+    pub fn checked_getitem(&self, global: &[i64]) -> Option<S::Elem>
+    where
+        S::Elem: Copy,
+    {
+        self.get(&self.local_from_global(global)?)
+    }
+}
+
+impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
+    /// Sets the element at a local position; false beyond what is stored. Local.
+    pub fn set(&mut self, local: &[usize], value: S::Elem) -> bool {
+        match self.data.view_mut().into_dyn().get_mut(IxDyn(local)) {
+            Some(slot) => {
+                *slot = value;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Sets the element at a global index; false where this rank does not store it. Local: when every rank calls it, each
+    /// copy of the element is set, in padding too.
+    pub fn checked_setitem(&mut self, global: &[i64], value: S::Elem) -> bool {
+        match self.local_from_global(global) {
+            Some(local) => self.set(&local, value),
+            None => false,
+        }
+    }
+}

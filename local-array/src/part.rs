@@ -1,0 +1,280 @@
+//! [`Part`]: the distribution of an array together with what it means on this rank.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use dap_protocol::DimData;
+use dist_comm::Communicator;
+use dist_maps::{AxisDist, Distribution, GlobalIndex, IndexMap, LocalIndex, MdMap};
+use ndarray::{Array, ArrayBase, ArrayView, ArrayViewMut, Axis, Dimension, RawData, Slice};
+
+use crate::ArrayError;
+use crate::strided::for_each_run;
+
+/// What a distribution gives this rank; computed once and shared by all arrays made from one another.
+#[derive(Debug)]
+pub(crate) struct Part {
+    distribution: Arc<Distribution>,
+    rank: usize,
+    coords: Option<Vec<usize>>,
+    shape: Vec<usize>,
+    owned: Vec<Range<usize>>,
+    counted: Counted,
+    /// Made when first asked: an unstructured axis costs a table.
+    map: OnceLock<Option<MdMap>>,
+}
+
+/// Which owned elements this rank counts in a reduction, so that each global index is counted once.
+#[derive(Debug)]
+enum Counted {
+    /// All of them: no index lies on two ranks.
+    All,
+    /// None: this rank has no place in the grid.
+    None,
+    /// Per axis the positions, among the owned ones, that lie on no lower coordinate.
+    Some(Vec<Vec<usize>>),
+}
+
+impl Part {
+    pub(crate) fn new<C: Communicator>(distribution: Arc<Distribution>, comm: &C) -> Result<Self, ArrayError> {
+        if comm.size() != distribution.ranks() {
+            return Err(ArrayError::InvalidBaseComm { given: comm.size(), allowed: distribution.ranks() });
+        }
+        let rank = comm.rank();
+        let coords = distribution.coords(rank);
+        let shape = distribution.local_shape(rank);
+        let axes = distribution.axes();
+        let (owned, counted) = match &coords {
+            Some(coords) => (
+                axes.iter().zip(coords).map(|(axis, &coord)| axis.owned_local(coord)).collect(),
+                counted(axes, coords),
+            ),
+            None => (vec![0..0; axes.len()], Counted::None),
+        };
+        Ok(Self { distribution, rank, coords, shape, owned, counted, map: OnceLock::new() })
+    }
+
+    pub(crate) fn distribution(&self) -> &Arc<Distribution> {
+        &self.distribution
+    }
+
+    pub(crate) fn coords(&self) -> Option<&[usize]> {
+        self.coords.as_deref()
+    }
+
+    /// Stored shape.
+    pub(crate) fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Where the owned elements lie among the stored ones, per axis.
+    pub(crate) fn owned(&self) -> &[Range<usize>] {
+        &self.owned
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.coords.is_some()
+    }
+
+    /// Whether all that is stored is owned.
+    pub(crate) fn is_unpadded(&self) -> bool {
+        self.owned.iter().zip(&self.shape).all(|(owned, &n)| owned.len() == n)
+    }
+
+    pub(crate) fn dim_data(&self) -> Result<DimData, ArrayError> {
+        Ok(self.distribution.dim_data(self.rank)?)
+    }
+
+    /// The index maps of this rank; `None` where it has no place in the grid.
+    fn map(&self) -> Option<&MdMap> {
+        let make = || MdMap::from_dim_data(&self.dim_data().ok()?).ok();
+        self.map.get_or_init(|| self.is_active().then(make).flatten()).as_ref()
+    }
+
+    pub(crate) fn local_from_global(&self, global: &[i64]) -> Option<Vec<usize>> {
+        let global: Vec<GlobalIndex> = global.iter().copied().map(GlobalIndex::new).collect();
+        let local = self.map()?.local_from_global(&global)?;
+        Some(local.into_iter().map(LocalIndex::get).collect())
+    }
+
+    pub(crate) fn global_from_local(&self, local: &[usize]) -> Option<Vec<i64>> {
+        let local: Vec<LocalIndex> = local.iter().copied().map(LocalIndex::new).collect();
+        let global = self.map()?.global_from_local(&local)?;
+        Some(global.into_iter().map(GlobalIndex::get).collect())
+    }
+
+    /// The global index of position `local` of an axis.
+    pub(crate) fn global_of(&self, axis: usize, local: usize) -> Option<i64> {
+        self.map()?.dims().get(axis)?.global_from_local(LocalIndex::new(local)).map(GlobalIndex::get)
+    }
+
+    /// The global indices of all that is stored, one list per axis.
+    pub(crate) fn globals(&self) -> Vec<Vec<i64>> {
+        let of_axis = |axis: usize| (0..self.shape[axis]).map_while(|local| self.global_of(axis, local)).collect();
+        (0..self.shape.len()).map(of_axis).collect()
+    }
+
+    /// Checks that an array of `ndim` dimensions can have this distribution.
+    pub(crate) fn check_ndim(&self, ndim: usize) -> Result<(), ArrayError> {
+        let given = self.distribution.ndim();
+        if ndim == given {
+            return Ok(());
+        }
+        Err(ArrayError::InvalidDimension { what: "number of dimensions", given, ndim })
+    }
+
+    /// Checks that `data` is what this rank stores.
+    pub(crate) fn check_data<S: RawData, D: Dimension>(&self, data: &ArrayBase<S, D>) -> Result<(), ArrayError> {
+        self.check_ndim(data.ndim())?;
+        if data.shape() != self.shape() {
+            return Err(ArrayError::LocalShape {
+                rank: self.rank,
+                given: data.shape().to_vec(),
+                allowed: self.shape.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The stored shape as `ndarray`'s dimension, and the number of elements.
+    pub(crate) fn dimension<D: Dimension>(&self) -> Result<(D, usize), ArrayError> {
+        let ndim = self.shape.len();
+        self.check_ndim(D::NDIM.unwrap_or(ndim))?;
+        let mut dim = D::zeros(ndim);
+        for (axis, &n) in self.shape.iter().enumerate() {
+            dim[axis] = n;
+        }
+        // ndarray's limit: the product of the extents that are not 0 fits isize.
+        let product = self.shape.iter().filter(|&&n| n != 0).try_fold(1_usize, |product, &n| product.checked_mul(n));
+        match product.filter(|&n| isize::try_from(n).is_ok()) {
+            Some(n) => Ok((dim, if self.shape.contains(&0) { 0 } else { n })),
+            None => Err(ArrayError::Allocation { rank: self.rank, shape: self.shape.clone(), bytes: None }),
+        }
+    }
+
+    /// Zeros of the stored shape, in C order.
+    pub(crate) fn zeros<T: bytemuck::Zeroable, D: Dimension>(&self) -> Result<Array<T, D>, ArrayError> {
+        let (dim, len) = self.dimension::<D>()?;
+        let failed = || ArrayError::Allocation {
+            rank: self.rank,
+            shape: self.shape.clone(),
+            bytes: len.checked_mul(size_of::<T>()),
+        };
+        let elements = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| failed())?;
+        Array::from_shape_vec(dim, elements).map_err(|_| failed())
+    }
+
+    /// The owned part of a stored array.
+    pub(crate) fn owned_of<'a, T, D: Dimension>(&self, stored: ArrayView<'a, T, D>) -> ArrayView<'a, T, D> {
+        if self.is_unpadded() { stored } else { self.cut(stored) }
+    }
+
+    /// The owned part of a stored array, for writing.
+    pub(crate) fn owned_of_mut<'a, T, D: Dimension>(&self, stored: ArrayViewMut<'a, T, D>) -> ArrayViewMut<'a, T, D> {
+        if self.is_unpadded() { stored } else { self.cut(stored) }
+    }
+
+    fn cut<S: RawData, D: Dimension>(&self, mut stored: ArrayBase<S, D>) -> ArrayBase<S, D> {
+        for (axis, owned) in self.owned.iter().enumerate() {
+            stored.slice_axis_inplace(Axis(axis), Slice::from(owned.clone()));
+        }
+        stored
+    }
+
+    /// Hands `see` the owned elements that this rank counts, in C order, in runs; nothing when it counts none.
+    pub(crate) fn counted<T: Copy, D: Dimension>(&self, stored: ArrayView<'_, T, D>, see: impl FnMut(&[T])) {
+        match &self.counted {
+            Counted::None => {}
+            Counted::All => for_each_run(&self.owned_of(stored), see),
+            Counted::Some(positions) => {
+                let mut chosen = self.owned_of(stored).into_dyn().to_owned();
+                for (axis, positions) in positions.iter().enumerate() {
+                    if positions.len() < chosen.len_of(Axis(axis)) {
+                        chosen = chosen.select(Axis(axis), positions);
+                    }
+                }
+                for_each_run(&chosen.view(), see);
+            }
+        }
+    }
+
+    /// How many elements [`counted`](Self::counted) hands over.
+    pub(crate) fn count(&self) -> u64 {
+        let product = |lens: &mut dyn Iterator<Item = usize>| lens.fold(1, |product, n| product * n as u64);
+        match &self.counted {
+            Counted::None => 0,
+            Counted::All => product(&mut self.owned.iter().map(ExactSizeIterator::len)),
+            Counted::Some(positions) => product(&mut positions.iter().map(Vec::len)),
+        }
+    }
+
+    /// Whether arrays of the two parts can be combined element by element: the same elements on the same ranks, in the same
+    /// local order. From metadata alone, so every rank comes to the same answer.
+    pub(crate) fn check_compatible(&self, other: &Self) -> Result<(), ArrayError> {
+        let (mine, others) = (&self.distribution, &other.distribution);
+        if Arc::ptr_eq(mine, others) {
+            return Ok(());
+        }
+        let differ = |what, given: String, allowed: String| Err(ArrayError::IncompatibleArray { what, given, allowed });
+        if mine.global_shape() != others.global_shape() {
+            return differ(
+                "global shape",
+                format!("{:?}", others.global_shape()),
+                format!("{:?}", mine.global_shape()),
+            );
+        }
+        if mine.ranks() != others.ranks() {
+            return differ("number of ranks", others.ranks().to_string(), mine.ranks().to_string());
+        }
+        if !same_places(mine, others) {
+            return differ("distribution", summary(others), summary(mine));
+        }
+        Ok(())
+    }
+
+    /// Whether the two also store the same padding.
+    pub(crate) fn same_storage(&self, other: &Self) -> bool {
+        self.shape == other.shape && self.owned == other.owned
+    }
+}
+
+/// Whether every rank owns the same elements in the same local order.
+fn same_places(a: &Distribution, b: &Distribution) -> bool {
+    a.grid().shape() == b.grid().shape()
+        && a.targets() == b.targets()
+        && a.axes().iter().zip(b.axes()).all(|(a, b)| match (a, b) {
+            (AxisDist::Block { bounds: a, .. }, AxisDist::Block { bounds: b, .. }) => a == b,
+            (a, b) => a == b,
+        })
+}
+
+/// A distribution in a few characters, for an error.
+fn summary(distribution: &Distribution) -> String {
+    let kinds: Vec<String> = distribution.axes().iter().map(axis_summary).collect();
+    format!("[{}] over a grid of {:?}", kinds.join(", "), distribution.grid().shape())
+}
+
+fn axis_summary(axis: &AxisDist) -> String {
+    match axis {
+        AxisDist::Block { .. } if axis.ranks() == 1 => "whole".to_owned(),
+        AxisDist::Block { bounds, .. } if bounds.len() <= 9 => format!("block {bounds:?}"),
+        AxisDist::Block { .. } => "block".to_owned(),
+        AxisDist::Cyclic { block_size, .. } => format!("cyclic({block_size})"),
+        AxisDist::Unstructured { .. } => "unstructured".to_owned(),
+    }
+}
+
+fn counted(axes: &[AxisDist], coords: &[usize]) -> Counted {
+    if axes.iter().all(AxisDist::is_one_to_one) {
+        return Counted::All;
+    }
+    let first = |(axis, &coord): (&AxisDist, &usize)| match axis {
+        AxisDist::Unstructured { indices, one_to_one: false, .. } => {
+            let below: std::collections::HashSet<i64> =
+                indices[..coord].iter().flat_map(|list| list.iter().copied()).collect();
+            (0..indices[coord].len()).filter(|&i| !below.contains(&indices[coord][i])).collect()
+        }
+        _ => (0..axis.owned_len(coord)).collect(),
+    };
+    Counted::Some(axes.iter().zip(coords).map(first).collect())
+}

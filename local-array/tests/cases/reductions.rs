@@ -1,0 +1,163 @@
+//! Reductions over all ranks.
+
+use dist_comm::Communicator;
+use dist_maps::Distribution;
+use half::{bf16, f16};
+use local_array::{ArrayError, LocalArray};
+use ndarray::{Ix1, IxDyn};
+use num_complex::{Complex32, Complex64};
+
+use super::element::numbered;
+use super::plain::{self, Kind, SHAPES, cells, draw, flat, zoo};
+use super::{Outcome, ensure, same};
+
+pub fn reductions_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
+    for &shape in SHAPES {
+        for distribution in zoo(shape, comm.size()) {
+            let mut a = numbered(&distribution, comm)?;
+            a.map_inplace(|x| *x = (*x * 37 + 11) % 101 - 40);
+            // What is not owned must not count.
+            for (x, (_, owned)) in a.local_mut().iter_mut().zip(cells(&distribution, comm.rank())) {
+                if !owned {
+                    *x = 1_000_000;
+                }
+            }
+            let all: Vec<i64> = (0..plain::size(shape) as i64).map(|x| (x * 37 + 11) % 101 - 40).collect();
+            same(a.sum()?, all.iter().sum::<i64>(), "sum")?;
+            let mean = a.mean()?;
+            if all.is_empty() {
+                ensure(mean.is_nan(), || format!("the mean of nothing is {mean}"))?;
+                ensure(matches!(a.min(), Err(ArrayError::Empty { operation: "min", .. })), || "min".into())?;
+                ensure(matches!(a.max(), Err(ArrayError::Empty { operation: "max", .. })), || "max".into())?;
+            } else {
+                same(mean, all.iter().sum::<i64>() as f64 / all.len() as f64, "mean")?;
+                same(a.min()?, *all.iter().min().unwrap_or(&0), "min")?;
+                same(a.max()?, *all.iter().max().unwrap_or(&0), "max")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The documented order, written out: blocks of 128 with 8 partial sums, blocks two by two as a binary counter carries.
+fn documented(numbers: &[f64]) -> f64 {
+    fn tree(sums: &[f64]) -> f64 {
+        match sums {
+            [] => 0.0,
+            [one] => *one,
+            _ => {
+                let half = sums.len().next_power_of_two() / 2;
+                tree(&sums[..half]) + tree(&sums[half..])
+            }
+        }
+    }
+    let whole = numbers.chunks_exact(128);
+    let tail = whole.remainder();
+    let blocks: Vec<f64> = whole
+        .map(|block| {
+            let mut lanes: Vec<f64> = block[..8].to_vec();
+            for row in block[8..].chunks(8) {
+                for (lane, x) in lanes.iter_mut().zip(row) {
+                    *lane += x;
+                }
+            }
+            tree(&lanes)
+        })
+        .collect();
+    // The binary digits of the number of blocks, highest first, each a full tree; folded from the end.
+    let mut parts = Vec::new();
+    let mut rest = &blocks[..];
+    while !rest.is_empty() {
+        let take = 1 << rest.len().ilog2();
+        parts.push(tree(&rest[..take]));
+        rest = &rest[take..];
+    }
+    if let Some((first, others)) = tail.split_first() {
+        parts.push(others.iter().fold(*first, |sum, x| sum + x));
+    }
+    let Some(last) = parts.pop() else { return 0.0 };
+    parts.into_iter().rev().fold(last, |sum, left| left + sum)
+}
+
+pub fn sums_have_the_documented_order<C: Communicator>(comm: &C) -> Outcome {
+    let value = |index: i64| {
+        let mut seed = index as u64;
+        draw(&mut seed);
+        (draw(&mut seed) as f64 - 1e9) * 1e-3
+    };
+    for shape in [&[3][..], &[9000], &[61, 67], &[130, 129]] {
+        for distribution in zoo(shape, comm.size()) {
+            let a = numbered(&distribution, comm)?.map(|&x| value(x));
+            let sum = a.sum()?;
+            let of_rank = |rank: usize| {
+                let owned: Vec<f64> = cells(&distribution, rank)
+                    .into_iter()
+                    .filter(|cell| cell.1)
+                    .map(|cell| value(flat(shape, &cell.0)))
+                    .collect();
+                documented(&owned)
+            };
+            let wanted = (1..comm.size()).fold(of_rank(0), |sum, rank| sum + of_rank(rank));
+            same(sum.to_bits(), wanted.to_bits(), "bits of the sum")?;
+            same(a.sum()?.to_bits(), sum.to_bits(), "bits of the second run")?;
+        }
+    }
+    Ok(())
+}
+
+pub fn nan_propagates<C: Communicator>(comm: &C) -> Outcome {
+    for at in 0..17 {
+        let blocks = plain::distribution(&[17], &[Kind::Block], 1, comm.size());
+        let value = |index: &[i64]| if index[0] == at { f64::NAN } else { index[0] as f64 };
+        let a = LocalArray::<f64, Ix1, _>::from_fn(&blocks, comm, value)?;
+        ensure(a.sum()?.is_nan() && a.mean()?.is_nan() && a.min()?.is_nan() && a.max()?.is_nan(), || {
+            format!("NaN at {at} is lost")
+        })?;
+        let b = a.map(|&x| f16::from_f64(x));
+        ensure(b.min()?.is_nan() && b.max()?.is_nan() && b.sum()?.is_nan(), || format!("half NaN at {at} is lost"))?;
+    }
+    Ok(())
+}
+
+pub fn types_have_their_sums<C: Communicator>(comm: &C) -> Outcome {
+    let d = plain::distribution(&[300], &[Kind::Cyclic(7)], 0, comm.size());
+    let a = numbered(&d, comm)?;
+    let even = a.map(|&x| x % 2 == 0);
+    same(even.sum()?, 150_u64, "bool counts in u64")?;
+    same(even.mean()?, 0.5, "mean of bool")?;
+    same((even.min()?, even.max()?), (false, true), "bool")?;
+    same(a.map(|_| i8::MAX).sum()?, 38_100_i64, "i8 sums in i64")?;
+    same(a.map(|_| u8::MAX).sum()?, 76_500_u64, "u8 sums in u64")?;
+    same(a.map(|_| i16::MIN).mean()?, -32_768.0, "mean of i16")?;
+    same(a.map(|_| u64::MAX).sum()?, u64::MAX.wrapping_mul(300), "u64 wraps")?;
+    same(a.map(|_| i64::MAX).mean()?, i64::MAX as f64, "a mean does not wrap")?;
+    same(a.map(|&x| x as f32).sum()?, 44_850_f32, "f32")?;
+    same(a.map(|_| f16::from_f32(0.25)).sum()?, f16::from_f32(75.0), "f16")?;
+    same(a.map(|_| f16::from_f32(3.0)).mean()?, f16::from_f32(3.0), "mean of f16")?;
+    same(a.map(|_| bf16::from_f32(2.0)).sum()?, bf16::from_f32(600.0), "bf16")?;
+    same(a.map(|&x| Complex64::new(x as f64, 1.0)).sum()?, Complex64::new(44_850.0, 300.0), "complex")?;
+    same(a.map(|_| Complex32::new(1.0, -2.0)).mean()?, Complex32::new(1.0, -2.0), "mean of complex")
+}
+
+pub fn empty_arrays_have_no_extremes<C: Communicator>(comm: &C) -> Outcome {
+    for shape in [&[0][..], &[0, 5], &[3, 0, 2]] {
+        let d = Distribution::over(comm.size()).shape(shape).block(0).build()?;
+        let a = LocalArray::<f64, IxDyn, _>::zeros(&d, comm)?;
+        same(a.sum()?, 0.0, "the sum of nothing")?;
+        ensure(a.mean()?.is_nan(), || "the mean of nothing".into())?;
+        same(a.min().err(), Some(ArrayError::Empty { operation: "min", shape: shape.to_vec() }), "min")?;
+    }
+    Ok(())
+}
+
+pub fn repeated_indices_count_once<C: Communicator>(comm: &C) -> Outcome {
+    // every rank of the axis holds 0 and 1, and its own share besides
+    let ranks = comm.size() as i64;
+    let lists: Vec<Vec<i64>> = (0..ranks).map(|r| vec![1, 2 + r, 0]).collect();
+    let d = Distribution::over(comm.size()).shape([2 + ranks as u64, 3]).unstructured(0, lists).build()?;
+    let a = numbered(&d, comm)?;
+    let n = 3 * (2 + ranks);
+    same(a.sum()?, n * (n - 1) / 2, "sum")?;
+    same(a.mean()?, (n - 1) as f64 / 2.0, "mean")?;
+    same((a.min()?, a.max()?), (0, n - 1), "extremes")
+}

@@ -1,0 +1,132 @@
+//! Halo exchange and windows.
+
+use dist_comm::Communicator;
+use dist_maps::Distribution;
+use local_array::{ArrayError, Edge, HaloExchanger, LocalArray};
+use ndarray::{Array2, Ix1, Ix2};
+
+use super::element::{check, numbered};
+use super::plain::{self, Kind, cells, flat};
+use super::{Outcome, ensure, same};
+
+pub fn halo_is_filled_from_the_owners<C: Communicator>(comm: &C) -> Outcome {
+    let kinds = [Kind::Block, Kind::Balanced, Kind::Bounds(11), Kind::Cyclic(2), Kind::Whole];
+    for shape in [&[0][..], &[3], &[23], &[9, 14], &[6, 5, 7]] {
+        for (i, &first) in kinds.iter().enumerate() {
+            for width in [0, 1, 2, 5] {
+                let kinds: Vec<Kind> = (0..shape.len()).map(|a| if a == 0 { first } else { kinds[(i + a) % 5] }).collect();
+                let d = plain::distribution(shape, &kinds, width, comm.size());
+                let mut a = numbered(&d, comm)?;
+                for (x, (_, owned)) in a.local_mut().iter_mut().zip(cells(&d, comm.rank())) {
+                    if !owned {
+                        *x = i64::MIN;
+                    }
+                }
+                a.exchange_halo()?;
+                let stored = cells(&d, comm.rank());
+                for (&found, (index, _)) in a.local().iter().zip(&stored) {
+                    let wanted = flat(shape, index);
+                    ensure(found == wanted, || format!("{shape:?} {kinds:?} {width}: at {index:?} {found}"))?;
+                }
+                // planned once, carried out twice
+                let mut halo = HaloExchanger::new(&d, comm)?;
+                for factor in [3, 5] {
+                    let mut b = numbered(&d, comm)?;
+                    b.map_inplace(|x| *x *= factor);
+                    let wanted = b.local().to_owned();
+                    for (x, (_, owned)) in b.local_mut().iter_mut().zip(&stored) {
+                        if !owned {
+                            *x = -1;
+                        }
+                    }
+                    halo.exchange(&mut b)?;
+                    same(b.local(), wanted.view(), "again")?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+pub fn periodic_halo_wraps<C: Communicator>(comm: &C) -> Outcome {
+    // 20 cells that repeat, and `width` cells at either edge that stand for the other end
+    for width in [1_u64, 3] {
+        let n = 20 + 2 * width;
+        let d = Distribution::over(comm.size()).shape([n]).block(0).padding(width).periodic(0).build()?;
+        let value = |g: i64| (g - width as i64).rem_euclid(20);
+        let mut a = LocalArray::<i64, Ix1, _>::from_fn(&d, comm, |index| value(index[0]))?;
+        let wanted = a.local().to_owned();
+        let interior = width as i64..(n - width) as i64;
+        for (x, (index, owned)) in a.local_mut().iter_mut().zip(cells(&d, comm.rank())) {
+            if !owned || !interior.contains(&index[0]) {
+                *x = -1;
+            }
+        }
+        a.exchange_halo()?;
+        same(a.local(), wanted.view(), "periodic")?;
+    }
+    Ok(())
+}
+
+/// The sum of weighted neighbours, the nearest cell standing in beyond the edge.
+fn plain_windows(shape: [usize; 2], width: i64, constant: Option<i64>) -> Array2<i64> {
+    let clamp = |i: i64, n: usize| i.clamp(0, n as i64 - 1);
+    Array2::from_shape_fn(shape, |(r, c)| {
+        let mut sum = 0;
+        for (di, dr) in (-width..=width).enumerate() {
+            for (dj, dc) in (-width..=width).enumerate() {
+                let (i, j) = (r as i64 + dr, c as i64 + dc);
+                let (near_i, near_j) = (clamp(i, shape[0]), clamp(j, shape[1]));
+                let value = match constant {
+                    Some(value) if (i, j) != (near_i, near_j) => value,
+                    _ => near_i * shape[1] as i64 + near_j,
+                };
+                sum += value * (di as i64 * 7 + dj as i64 + 1);
+            }
+        }
+        sum
+    })
+}
+
+pub fn windows_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
+    for shape in [[1, 1], [2, 9], [12, 15]] {
+        for width in [0_usize, 1, 2] {
+            let kinds = [Kind::Bounds(5), Kind::Block];
+            let d = plain::distribution(&shape.map(|n| n as u64), &kinds, width as u64 + 1, comm.size());
+            let mut a = numbered(&d, comm)?;
+            for (x, (_, owned)) in a.local_mut().iter_mut().zip(cells(&d, comm.rank())) {
+                if !owned {
+                    *x = i64::MIN / 1000;
+                }
+            }
+            a.exchange_halo()?;
+            let a = LocalArray::<i64, Ix2, _>::from_array(a.into_local().into_dimensionality()?, &d, comm)?;
+            let weighted = |w: ndarray::ArrayView2<'_, i64>| {
+                w.indexed_iter().map(|((i, j), x)| x * (i as i64 * 7 + j as i64 + 1)).sum::<i64>()
+            };
+            for constant in [None, Some(-3)] {
+                let edge = constant.map_or(Edge::Nearest, Edge::Constant);
+                let found = a.map_windows_with(width, edge, weighted)?;
+                let wanted = plain_windows(shape, width as i64, constant);
+                let found = LocalArray::from_array(found.into_local().into_dyn(), &d, comm)?;
+                let at = |x: i64| wanted.as_slice().map_or(0, |all| all[x as usize]);
+                check(&found, at, Some(0), "windows")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+pub fn windows_without_padding_are_refused<C: Communicator>(comm: &C) -> Outcome {
+    let d = plain::distribution(&[30], &[Kind::Block], 1, comm.size());
+    let a = numbered(&d, comm)?;
+    let wide = a.map_windows(2, |w| w.sum());
+    let cyclic = numbered(&plain::distribution(&[30], &[Kind::Cyclic(1)], 0, comm.size()), comm)?;
+    let dealt = cyclic.map_windows(1, |w| w.sum());
+    if comm.size() == 1 {
+        ensure(wide.is_ok() && dealt.is_ok(), || "one rank has it all".into())
+    } else {
+        same(wide.err(), Some(ArrayError::Padding { axis: 0, given: 2, allowed: 1 }), "too wide")?;
+        same(dealt.err(), Some(ArrayError::Padding { axis: 0, given: 1, allowed: 0 }), "dealt out")
+    }
+}

@@ -1,0 +1,30 @@
+//! The cases on 1 to 7 thread ranks, and property tests over random distributions.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::needless_pass_by_value,
+    reason = "small numbers, compared exactly"
+)]
+
+mod cases;
+#[path = "it/properties.rs"]
+mod properties;
+
+use dist_comm::ThreadComm;
+
+#[test]
+fn cases_on_thread_ranks() {
+    for ranks in 1..=7 {
+        for (name, case) in cases::all::<ThreadComm>() {
+            let outcome = ThreadComm::run(ranks, |comm| case(comm).map_err(|failure| failure.to_string()));
+            assert!(outcome.is_ok(), "{name} on {ranks} ranks: {}", outcome.err().map_or(String::new(), |e| e.to_string()));
+        }
+    }
+}
