@@ -73,6 +73,41 @@ pub enum Code {
 }
 
 impl Code {
+    /// All of them, in the order of this list.
+    pub const ALL: [Self; 31] = [
+        Self::T1,
+        Self::T2,
+        Self::D1,
+        Self::D2,
+        Self::C1,
+        Self::C2,
+        Self::C3,
+        Self::C4,
+        Self::C5,
+        Self::C6,
+        Self::C7,
+        Self::C8,
+        Self::B1,
+        Self::B2,
+        Self::B3,
+        Self::B4,
+        Self::B5,
+        Self::B6,
+        Self::K1,
+        Self::K2,
+        Self::U1,
+        Self::U2,
+        Self::S1,
+        Self::S2,
+        Self::S3,
+        Self::S4,
+        Self::S5,
+        Self::S6,
+        Self::S7,
+        Self::S8,
+        Self::S9,
+    ];
+
     /// The stable name, for instance `"B4"`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

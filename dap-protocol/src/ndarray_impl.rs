@@ -38,19 +38,19 @@ where
     }
 
     fn visit_bytes(&self, visit: &mut dyn FnMut(&[u8])) {
-        visit_view(self.view().into_dyn(), visit);
+        visit_view(&self.view().into_dyn(), visit);
     }
 }
 
 /// The largest contiguous sub-arrays in C order.
-fn visit_view<T: Element>(view: ArrayViewD<'_, T>, visit: &mut dyn FnMut(&[u8])) {
+fn visit_view<T: Element>(view: &ArrayViewD<'_, T>, visit: &mut dyn FnMut(&[u8])) {
     if let Some(elements) = view.to_slice() {
         visit(bytemuck::must_cast_slice(elements));
     } else if view.ndim() == 1 {
         visit_elements(view.iter().copied(), visit);
     } else {
         for part in view.axis_iter(Axis(0)) {
-            visit_view(part, visit);
+            visit_view(&part, visit);
         }
     }
 }

@@ -3,7 +3,8 @@
 use super::reader::{Reader, shown};
 use super::{Checked, Strictness};
 use crate::dim::{Rules, Spelling, cyclic_start};
-use crate::literal::Value;
+use crate::error::excerpt;
+use crate::literal::{MAX_DEPTH, Value};
 use crate::{Code, DimDict, Dist, Padding, ProtocolVersion};
 
 /// Reads the dictionary of dimension `axis`.
@@ -24,9 +25,19 @@ pub fn dim_dict(
     let found = match value {
         Value::Dict(entries) if entries.is_empty() => alias(&mut reader, extent),
         Value::Dict(entries) => kind(&mut reader, version).and_then(|(kind, known)| {
-            let dim = typed(&mut reader, kind)?;
-            let extra = entries.iter().filter(|(key, _)| !known.contains(&&**key));
-            Some(extra.fold(dim, |dim, (key, value)| dim.with_extra(key, value.clone())))
+            let dim = typed(&mut reader, kind);
+            let extra: Vec<_> = entries
+                .iter()
+                .filter(|(key, _)| !known.contains(&&**key))
+                .collect();
+            for (key, _) in extra.iter().filter(|(_, v)| v.depth() > EXTRA_DEPTH) {
+                let allowed = format!("at most {EXTRA_DEPTH} brackets inside each other");
+                let given = "nested deeper".to_owned();
+                reader.violate(Code::C2, &excerpt(key), given, &allowed);
+            }
+            let with =
+                |dim: DimDict, (key, value): &(String, Value)| dim.with_extra(key, value.clone());
+            dim.map(|dim| extra.into_iter().fold(dim, with))
         }),
         other => {
             reader.violate(Code::D1, "dim_data", shown(other), "a dictionary");
@@ -45,6 +56,9 @@ pub fn dim_dict(
         repairs: reader.repairs,
     }
 }
+
+/// Depth of an unknown key's value, so that a file's header around it can be parsed again.
+const EXTRA_DEPTH: usize = MAX_DEPTH - 4;
 
 /// The kinds, with 0.9's `n`.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -64,6 +64,16 @@ impl Value {
         }
     }
 
+    /// Brackets inside each other: 0 for a number.
+    pub(crate) fn depth(&self) -> usize {
+        let deepest = match self {
+            Self::List(items) | Self::Tuple(items) => items.iter().map(Self::depth).max(),
+            Self::Dict(entries) => entries.iter().map(|(_, v)| v.depth()).max(),
+            _ => return 0,
+        };
+        1 + deepest.unwrap_or(0)
+    }
+
     /// What Python calls the type.
     #[must_use]
     pub fn type_name(&self) -> &'static str {

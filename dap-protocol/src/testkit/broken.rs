@@ -212,7 +212,7 @@ pub fn set_mutations(set: &[DimData]) -> Vec<BrokenSet> {
     }
     for axis in 0..set.first().map_or(0, DimData::ndim) {
         // Changes the dictionaries of some ranks along the axis.
-        let mut change = |code, f: &dyn Fn(usize, &DimDict) -> Option<DimDict>| {
+        let mut change = |code, f: &Change<'_>| {
             let mut changed = set.to_vec();
             for (rank, data) in changed.iter_mut().enumerate() {
                 let mut dims = data.dims().to_vec();
@@ -287,12 +287,11 @@ fn widenable(set: &[DimData], axis: usize) -> Option<usize> {
     })
 }
 
+/// A rank's dictionary along the axis in another form, or none where it stays.
+type Change<'a> = dyn Fn(usize, &DimDict) -> Option<DimDict> + 'a;
+
 /// S7 and S8 by dropping an index, and by taking one from elsewhere, at one coordinate.
-fn indices(
-    set: &[DimData],
-    axis: usize,
-    change: &mut dyn FnMut(Code, &dyn Fn(usize, &DimDict) -> Option<DimDict>),
-) {
+fn indices(set: &[DimData], axis: usize, change: &mut dyn FnMut(Code, &Change<'_>)) {
     let list = |dim: &DimDict| match dim.dist() {
         Dist::Unstructured { indices, .. } => indices.to_vec(),
         _ => Vec::new(),

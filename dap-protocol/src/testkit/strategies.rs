@@ -34,7 +34,7 @@ fn factors(ranks: usize, ndim: usize, picks: &[Index]) -> Vec<usize> {
     let mut rest = ranks;
     let mut grid = Vec::with_capacity(ndim);
     for (axis, pick) in (0..ndim).zip(picks) {
-        let divisors: Vec<usize> = (1..=rest).filter(|n| rest % n == 0).collect();
+        let divisors: Vec<usize> = (1..=rest).filter(|&n| rest.is_multiple_of(n)).collect();
         let factor = if axis + 1 == ndim {
             rest
         } else {
@@ -50,9 +50,14 @@ fn factors(ranks: usize, ndim: usize, picks: &[Index]) -> Vec<usize> {
 pub(super) fn product(axes: &[Vec<DimDict>]) -> Vec<DimData> {
     let mut parts: Vec<Vec<DimDict>> = vec![Vec::new()];
     for axis in axes {
+        let with = |part: &Vec<DimDict>, dim: &DimDict| {
+            let mut longer = part.clone();
+            longer.push(dim.clone());
+            longer
+        };
         parts = parts
             .iter()
-            .flat_map(|part| axis.iter().map(|dim| [&part[..], &[dim.clone()]].concat()))
+            .flat_map(|part| axis.iter().map(move |dim| with(part, dim)))
             .collect();
     }
     parts.into_iter().map(DimData::new).collect()

@@ -40,7 +40,7 @@ pub fn check_exporter<B: LocalBuffer>(ranks: &[DistBuffer<B>]) -> Result<(), Str
             Err(e) => wrong.push(format!("part {position}: {text} does not read back: {e}")),
         }
     }
-    report(wrong)
+    report(&wrong)
 }
 
 /// Checks what a buffer in host memory says of its bytes: their number, whole elements in each
@@ -83,7 +83,7 @@ pub fn check_host_buffer<B: HostBuffer + ?Sized>(buffer: &B) -> Result<(), Strin
             ));
         }
     }
-    report(wrong)
+    report(&wrong)
 }
 
 /// The same elements in Fortran order: position by position, the slow way.
@@ -125,12 +125,8 @@ pub fn check_host_buffer_mut<B: HostBufferMut + ?Sized>(buffer: &mut B) -> Resul
             len + 1
         ));
     }
-    report(
-        wrong
-            .into_iter()
-            .chain(check_host_buffer(buffer).err())
-            .collect(),
-    )
+    wrong.extend(check_host_buffer(buffer).err());
+    report(&wrong)
 }
 
 /// What [`check_importer`] saw.
@@ -190,7 +186,7 @@ where
             }
         }
     }
-    report(wrong).map(|()| seen)
+    report(&wrong).map(|()| seen)
 }
 
 fn compare<T: Element>(
@@ -222,7 +218,7 @@ fn compare<T: Element>(
     check_exporter(back)
 }
 
-fn report(wrong: Vec<String>) -> Result<(), String> {
+fn report(wrong: &[String]) -> Result<(), String> {
     if wrong.is_empty() {
         Ok(())
     } else {

@@ -1,4 +1,4 @@
-//! What the protocol's validator and DistArray answered.
+//! What the protocol's validator and `DistArray` answered.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ fn verdicts_are_the_validators_or_the_protocols() {
     assert!(seen > 90, "{seen} cases");
 }
 
-/// Arrays whose metadata DistArray makes against the protocol: communication padding without the
+/// Arrays whose metadata `DistArray` makes against the protocol: communication padding without the
 /// overlap that it means.
 const NO_OVERLAP: &[&str] = &["g027", "g028"];
 

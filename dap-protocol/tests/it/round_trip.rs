@@ -3,7 +3,7 @@
 use dap_protocol::check::{self, Strictness};
 use dap_protocol::literal::{Value, parse, parse_with_notes};
 use dap_protocol::testkit::dim_data_set;
-use dap_protocol::{DimData, ProtocolVersion};
+use dap_protocol::{DimData, DimDict, ProtocolVersion};
 use proptest::prelude::*;
 
 use super::cases;
@@ -86,7 +86,7 @@ proptest! {
             dap_protocol::Dist::Unstructured { one_to_one: false, .. }
         ));
         prop_assume!(!shared);
-        let owned: u64 = set.iter().map(|data| data.iter().map(|dim| dim.owned_len()).product::<u64>()).sum();
+        let owned: u64 = set.iter().map(|data| data.iter().map(DimDict::owned_len).product::<u64>()).sum();
         prop_assert_eq!(owned, set[0].global_size().unwrap());
     }
 }
