@@ -1,6 +1,6 @@
 //! [`DistBuffer`]: version, buffer and metadata, the protocol's three keys as a type.
 
-use crate::{DimData, Dist, LocalBuffer, ProtocolError, ProtocolVersion};
+use crate::{DimData, DimDict, Dist, LocalBuffer, ProtocolError, ProtocolVersion};
 
 /// One rank's part of a distributed array: what `__distarray__` returns.
 ///
@@ -99,6 +99,17 @@ impl<B> DistBuffer<B> {
     }
 }
 
+/// What is probably the matter with a buffer whose extent is not the dictionary's.
+pub(crate) fn extent_hint(dim: &DimDict) -> Option<&'static str> {
+    match dim.dist() {
+        // The reference implementation credits a partial last block to rank 0.
+        Dist::Cyclic { block_size, .. } if !dim.size().is_multiple_of(*block_size) => Some(
+            "; block-cyclic with a partial last block: DistArray counts it on grid rank 0, such a buffer holds wrong elements and cannot be read",
+        ),
+        _ => None,
+    }
+}
+
 fn check_shape(dim_data: &DimData, shape: &[usize]) -> Result<(), ProtocolError> {
     if shape.len() != dim_data.ndim() {
         return Err(ProtocolError::BufferRank {
@@ -109,13 +120,7 @@ fn check_shape(dim_data: &DimData, shape: &[usize]) -> Result<(), ProtocolError>
     for (axis, (dim, &extent)) in dim_data.into_iter().zip(shape).enumerate() {
         let (given, expected) = (u64::try_from(extent).unwrap_or(u64::MAX), dim.stored_len());
         if given != expected {
-            let hint = match dim.dist() {
-                // The reference implementation before a fix credits a partial last block to rank 0.
-                Dist::Cyclic { block_size, .. } if dim.size() % block_size != 0 => Some(
-                    "; block-cyclic with a partial last block: DistArray counts it on grid rank 0, such a buffer holds wrong elements and cannot be read",
-                ),
-                _ => None,
-            };
+            let hint = extent_hint(dim);
             return Err(ProtocolError::BufferShape {
                 axis,
                 given,
