@@ -224,16 +224,15 @@ fn shape_of(value: &Value, offset: u64) -> Result<Vec<usize>, DnpyError> {
         .collect()
 }
 
-/// Number of elements, where they and their bytes can be counted in 63 bits.
+/// Number of elements, where they and their bytes can be counted in 63 bits. As in `NumPy` and
+/// `ndarray`, an extent of 0 does not excuse the others from that.
 pub(crate) fn element_count(shape: &[usize], element: ElementType) -> Option<usize> {
-    if shape.contains(&0) {
-        return Some(0);
-    }
-    let len = shape
+    let full = shape
         .iter()
+        .filter(|&&extent| extent != 0)
         .try_fold(1_usize, |n, &extent| n.checked_mul(extent))?;
-    let bytes = len.checked_mul(element.size())?;
-    isize::try_from(bytes).ok().map(|_| len)
+    isize::try_from(full.checked_mul(element.size())?).ok()?;
+    Some(if shape.contains(&0) { 0 } else { full })
 }
 
 /// Magic string and header of version 1.0 as `numpy.save` writes them: a multiple of 64 bytes.
@@ -316,6 +315,7 @@ mod tests {
             "(9223372036854775808,)",
             "(4294967296, 4294967296)",
             "(1152921504606846976,)",
+            "(1152921504606846976, 0)",
             "[3]",
             "3",
             "(3.0,)",
@@ -325,9 +325,8 @@ mod tests {
             let e = read(&text).unwrap_err();
             assert_eq!(e.offset(), Some(10), "{shape}: {e}");
         }
-        // an extent of 0 makes it empty, however large the others are
         let text =
-            "{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 8, 0), }\n";
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846975, 0), }\n";
         assert_eq!(read(text).unwrap().byte_len(), 0);
     }
 

@@ -1,0 +1,313 @@
+//! Input that is wrong: an error with its offset, or a reading with a reported repair.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use dnpy_format::{
+    DnpyError, PartFile, load_any, npy, read_array_header_1_0, read_info, read_localarray,
+    read_localarray_any,
+};
+
+use crate::common::{cases, fixture, unhex};
+
+/// Where our verdict is another one than the real reader's, and why.
+fn departures() -> BTreeMap<&'static str, &'static str> {
+    BTreeMap::from([
+        // it reads, we refuse: the protocol says so
+        (
+            "x22",
+            "dim_data () describes a scalar, the buffer has one dimension",
+        ),
+        ("x39", "__version__ is an integer"),
+        ("x40", "protocol version 9.9.9 is not supported"),
+        ("x42", "size exceeds 64 bits"),
+        (
+            "x48",
+            "dim_data () describes a scalar, the buffer has one dimension",
+        ),
+        // it refuses, we read with a repair
+        ("x43", "Python 2's 6L"),
+    ])
+}
+
+#[test]
+fn verdicts_are_the_real_readers_or_listed() {
+    let departures = departures();
+    let mut met = 0;
+    for case in cases("dnpy_malformed.json") {
+        let id = case["id"].as_str().unwrap();
+        let name = case["name"].as_str().unwrap();
+        let bytes = unhex(case["hex"].as_str().unwrap());
+        let theirs = case["reader"].get("error").is_none();
+        let ours = read_localarray_any(&mut &bytes[..]);
+        let departs = departures.contains_key(id);
+        met += usize::from(departs);
+        match &ours {
+            Ok(_) if theirs != departs => {
+                let info = read_info(&mut &bytes[..]).unwrap();
+                assert_eq!(
+                    departs,
+                    !info.repairs().is_empty() && !theirs,
+                    "{id} {name}"
+                );
+            }
+            Err(e) if theirs == departs => {
+                assert!(e.offset().is_some(), "{id} {name}: no offset in {e}");
+            }
+            other => panic!("{id} {name}: theirs is {theirs}, ours is {other:?}"),
+        }
+    }
+    assert_eq!(met, departures.len(), "a departure that no case shows");
+}
+
+#[test]
+fn truncation_anywhere_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cut.dnpy");
+    for name in [
+        "dnpy/head_00_dtype_b1.dnpy",
+        "dnpy/head_12_dtype_le_c16.dnpy",
+        "dnpy/head_19_dtype_be_f8.dnpy",
+        "dnpy/head_21_fortran.dnpy",
+        "dnpy/head_24_0d.dnpy",
+        "dnpy/head_31_unstructured_list.dnpy",
+        "dnpy/head_37_emptydict.dnpy",
+    ] {
+        let bytes = fixture(name);
+        read_localarray_any(&mut &bytes[..]).unwrap();
+        for len in 0..bytes.len() {
+            let cut = &bytes[..len];
+            let check = |e: DnpyError| {
+                let DnpyError::Truncated {
+                    offset,
+                    expected,
+                    found,
+                    ..
+                } = e
+                else {
+                    panic!("{name} at {len}: {e}")
+                };
+                assert_eq!(offset + found, len as u64, "{name}: {e}");
+                assert!(found < expected, "{name}: {e}");
+            };
+            check(read_localarray_any(&mut &cut[..]).unwrap_err());
+            if len % 16 == 15 {
+                std::fs::write(&path, cut).unwrap();
+                for e in [
+                    PartFile::open(&path).unwrap_err(),
+                    load_any(&path).unwrap_err(),
+                ] {
+                    let DnpyError::InFile {
+                        path: named,
+                        source,
+                    } = e
+                    else {
+                        panic!("{name} at {len}: {e}")
+                    };
+                    assert_eq!(named, path);
+                    check(*source);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn header_lengths_of_4_gib_cost_nothing() {
+    let mut dnpy = b"\x93DARRY\x02\x00\xff\xff\xff\xff".to_vec();
+    dnpy.extend_from_slice(b"{'__version__': ");
+    let e = read_localarray_any(&mut &dnpy[..]).unwrap_err();
+    let expected = u64::from(u32::MAX);
+    assert!(
+        matches!(e, DnpyError::Truncated { offset: 12, expected: n, found: 16, .. } if n == expected),
+        "{e}"
+    );
+    for version in [2, 3] {
+        let mut npy = b"\x93NUMPY".to_vec();
+        npy.extend_from_slice(&[version, 0, 0xff, 0xff, 0xff, 0xff]);
+        npy.extend_from_slice(b"{'descr': ");
+        let e = npy::read_header(&mut &npy[..]).unwrap_err();
+        assert!(
+            matches!(
+                e,
+                DnpyError::Truncated {
+                    offset: 12,
+                    found: 10,
+                    ..
+                }
+            ),
+            "{e}"
+        );
+    }
+}
+
+fn npy(header: &str, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend_from_slice(&u16::try_from(header.len()).unwrap().to_le_bytes());
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// Hands out its bytes and counts the largest buffer that was asked to be filled.
+struct Watched<'a>(&'a [u8], usize);
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        self.1 = self.1.max(buf.len());
+        self.0.read(buf)
+    }
+}
+
+#[test]
+fn a_claimed_size_allocates_no_more_than_a_piece() {
+    // 2^59 doubles, of which two are there
+    let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (576460752303423488,), }\n";
+    let bytes = npy(header, &[0; 16]);
+    let mut reader = Watched(&bytes, 0);
+    let e = npy::read::<f64, _>(&mut reader).unwrap_err();
+    assert!(matches!(e, DnpyError::Truncated { found: 16, .. }), "{e}");
+    assert!(reader.1 <= 1 << 20, "{} bytes at once", reader.1);
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("claim.npy");
+    std::fs::write(&path, &bytes).unwrap();
+    let e = npy::load::<f64>(&path).unwrap_err();
+    assert_eq!(e.offset(), Some(bytes.len() as u64 - 16), "{e}");
+}
+
+#[test]
+fn shapes_that_overflow_are_errors() {
+    for (shape, ok) in [
+        ("(-1,)", false),
+        ("(4294967296, 4294967296, 4294967296)", false),
+        ("(1152921504606846976,)", false), // 2^60 doubles are 2^63 bytes
+        ("(18446744073709551616,)", false),
+        ("(99999999999999999999999999999999999999999999,)", false),
+        ("(9223372036854775807, 9223372036854775807, 0)", false),
+        ("(9223372036854775807, 0)", false),
+        ("(1000000000000000000, 0)", true),
+    ] {
+        let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let read = npy::read::<f64, _>(&mut &npy(&text, &[])[..]);
+        assert_eq!(read.is_ok(), ok, "{shape}: {read:?}");
+        if let Err(e) = read {
+            assert!(e.offset().is_some(), "{shape}: {e}");
+        }
+    }
+}
+
+#[test]
+fn object_arrays_and_odd_headers_are_errors() {
+    for text in [
+        "{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': 'O', 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': '<f16', 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': None, 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': ('<f8', (2,)), 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': '<f8', 'fortran_order': 0, 'shape': (3,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), 'x': 1}",
+        "{'descr': '<f8', 'fortran_order': False}",
+        "['descr', '<f8']",
+        "",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), } {",
+        "{'descr': __import__('os'), 'fortran_order': False, 'shape': (3,), }",
+        &"(".repeat(60_000),
+    ] {
+        let e = npy::read::<f64, _>(&mut &npy(text, &[0; 24])[..]).unwrap_err();
+        assert!(e.offset().is_some_and(|at| at >= 10), "{text}: {e}");
+    }
+}
+
+#[test]
+fn a_bool_that_is_neither_is_an_error_with_its_offset() {
+    let mut bytes = fixture("dnpy/head_00_dtype_b1.dnpy");
+    let at = bytes.len() - 3;
+    bytes[at] = 2;
+    let e = read_localarray::<bool, _>(&mut &bytes[..]).unwrap_err();
+    assert!(
+        matches!(e, DnpyError::Element { offset, .. } if offset == at as u64),
+        "{e}"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bool.dnpy");
+    std::fs::write(&path, &bytes).unwrap();
+    let e = dnpy_format::load::<bool>(&path).unwrap_err();
+    assert_eq!(e.offset(), Some(at as u64), "{e}");
+    let mapped = dnpy_format::MappedPart::open(&path)
+        .unwrap()
+        .part::<bool>()
+        .unwrap();
+    assert_eq!(
+        mapped.buffer().elements().unwrap_err().offset(),
+        Some(at as u64)
+    );
+}
+
+fn dnpy(dim_data: &str, npy: &[u8]) -> Vec<u8> {
+    let text = format!("{{'__version__': '0.10.0', 'dim_data': {dim_data}}}\n");
+    let mut bytes = b"\x93DARRY\x01\x00".to_vec();
+    bytes.extend_from_slice(&u16::try_from(text.len()).unwrap().to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.extend_from_slice(npy);
+    bytes
+}
+
+#[test]
+fn spellings_of_python_2_and_numpy_2_are_read_and_reported() {
+    let payload = npy(
+        "{'descr': '<i2', 'fortran_order': False, 'shape': (3,), }\n",
+        &[1, 0, 2, 0, 3, 0],
+    );
+    let block = "'proc_grid_size': 2, 'proc_grid_rank': 0, 'start': 0, 'stop': 3";
+    for (dim, repairs) in [
+        (format!("({{'dist_type': 'b', 'size': 5, {block}}},)"), 0),
+        (format!("({{'dist_type': 'b', 'size': 5L, {block}}},)"), 1),
+        (format!("({{u'dist_type': u'b', u'size': 5, {block}}},)"), 3),
+        (
+            format!("({{'dist_type': np.str_('b'), 'size': np.int64(5), {block}}},)"),
+            2,
+        ),
+        (
+            format!("({{'dist_type': 'b', 'size': numpy.int64(5), {block}}},)"),
+            1,
+        ),
+    ] {
+        let bytes = dnpy(&dim, &payload);
+        let part =
+            read_localarray::<i16, _>(&mut &bytes[..]).unwrap_or_else(|e| panic!("{dim}: {e}"));
+        assert_eq!(part.dim_data().global_shape(), [5], "{dim}");
+        assert_eq!(part.buffer().data(), [1, 2, 3], "{dim}");
+        let info = read_info(&mut &bytes[..]).unwrap();
+        assert_eq!(info.repairs().len(), repairs, "{dim}: {:?}", info.repairs());
+    }
+    let indices = "({'dist_type': 'u', 'size': 9, 'proc_grid_size': 2, 'proc_grid_rank': 0, \
+                   'indices': array([4, 8, 1], dtype=int64)},)";
+    let bytes = dnpy(indices, &payload);
+    let info = read_info(&mut &bytes[..]).unwrap();
+    assert_eq!(info.dim_data().local_shape(), [3]);
+    assert!(!info.repairs().is_empty());
+}
+
+#[test]
+fn a_legacy_block_cyclic_buffer_is_refused_with_the_reason() {
+    // 7 elements, 2 ranks, blocks of 2: rank 0 holds 0, 1, 4, 5, the old writer stored 5 there
+    let payload = npy(
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (5,), }\n",
+        &[0; 5],
+    );
+    let dim = "({'dist_type': 'c', 'size': 7, 'proc_grid_size': 2, 'proc_grid_rank': 0, \
+               'start': 0, 'block_size': 2},)";
+    let e = read_localarray::<u8, _>(&mut &dnpy(dim, &payload)[..]).unwrap_err();
+    assert!(matches!(e, DnpyError::Protocol { .. }), "{e}");
+    assert!(e.to_string().contains("partial last block"), "{e}");
+}
+
+#[test]
+fn a_header_alone_is_left_just_behind() {
+    let bytes = fixture("dnpy/head_24_0d.dnpy");
+    let mut reader = &bytes[8..];
+    read_array_header_1_0(&mut reader).unwrap();
+    assert_eq!(reader[..6], *b"\x93NUMPY");
+}
