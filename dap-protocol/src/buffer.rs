@@ -124,6 +124,12 @@ impl<B: HostBuffer + ?Sized> HostBuffer for Box<B> {
     }
 }
 
+impl<B: HostBufferMut + ?Sized> HostBufferMut for Box<B> {
+    fn copy_from_bytes(&mut self, bytes: &[u8]) -> Result<(), CopyError> {
+        (**self).copy_from_bytes(bytes)
+    }
+}
+
 /// Visits elements that do not lie side by side, a chunk of copies at a time.
 pub(crate) fn visit_elements<T: Element>(
     elements: impl Iterator<Item = T>,

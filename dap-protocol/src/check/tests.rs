@@ -105,6 +105,24 @@ fn cyclic_starts() {
 }
 
 #[test]
+fn numbers_of_any_size_are_compared_without_overflow() {
+    let max = u64::MAX;
+    let cyclic = |start: &str| {
+        codes(&format!(
+            "{{'dist_type': 'c', 'size': 4, 'proc_grid_size': {max}, 'proc_grid_rank': {}, \
+             'start': {start}, 'block_size': {max}}}",
+            max - 1
+        ))
+    };
+    assert_eq!((cyclic("4"), cyclic("3")), (String::new(), "K2".to_owned()));
+    let dim = DimDict::cyclic(4, usize::MAX, usize::MAX - 1, max).unwrap();
+    assert_eq!(dim.stored_len(), 0);
+    let huge = "170141183460469231731687303715884105727";
+    let block = format!("{{{BLOCK}, 'start': -{huge}, 'stop': {huge}, 'padding': ({huge}, 1)}}");
+    assert_eq!(codes(&block), "B1 B4 B3");
+}
+
+#[test]
 fn versions() {
     let read = |text: &str, strictness| version(&text.into(), strictness).value;
     assert_eq!(

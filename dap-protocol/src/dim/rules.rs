@@ -107,9 +107,8 @@ impl Rules {
             let allowed = format!("1 to {}", u64::MAX);
             return self.add(Code::K1, "block_size", block, allowed);
         }
-        let Some(expected) = rank.0.checked_mul(block.0) else {
-            return; // C5 says so
-        };
+        // A product beyond 127 bits lies beyond `size` like any other large one.
+        let expected = rank.0.saturating_mul(block.0);
         let holds_nothing = start.0 >= size.0 && expected >= size.0 && start.0 >= 0;
         if start.0 != expected && !holds_nothing {
             let allowed = format!("{expected} (proc_grid_rank * block_size)");
