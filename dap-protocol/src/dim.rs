@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 pub(crate) use rules::{Rules, cyclic_start};
 pub(crate) use spelling::Spelling;
+pub(crate) use value::is_reserved;
 
 use crate::error::{Code, Violation};
 use crate::literal::Value;
@@ -299,10 +300,14 @@ impl DimDict {
         }
     }
 
-    /// The same with a key that the protocol does not know; it survives a round trip.
+    /// The same with a key that the protocol does not know; it survives a round trip. A key that
+    /// says something about this `dist_type` is left as it is: it has its own constructor.
     #[must_use]
     pub fn with_extra(mut self, key: impl Into<String>, value: Value) -> Self {
-        self.extra.insert(key.into(), value);
+        let key = key.into();
+        if !is_reserved(self.dist_type(), &key) {
+            self.extra.insert(key, value);
+        }
         self
     }
 

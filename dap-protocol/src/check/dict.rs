@@ -2,7 +2,7 @@
 
 use super::reader::{Reader, shown};
 use super::{Checked, Strictness};
-use crate::dim::{Rules, Spelling, cyclic_start};
+use crate::dim::{Rules, Spelling, cyclic_start, is_reserved};
 use crate::error::excerpt;
 use crate::literal::{MAX_DEPTH, Value};
 use crate::{Code, DimDict, Dist, Padding, ProtocolVersion};
@@ -24,11 +24,11 @@ pub fn dim_dict(
     let mut reader = Reader::new(Some(axis), value, strictness);
     let found = match value {
         Value::Dict(entries) if entries.is_empty() => alias(&mut reader, extent),
-        Value::Dict(entries) => kind(&mut reader, version).and_then(|(kind, known)| {
+        Value::Dict(entries) => kind(&mut reader, version).and_then(|kind| {
             let dim = typed(&mut reader, kind);
             let extra: Vec<_> = entries
                 .iter()
-                .filter(|(key, _)| !known.contains(&&**key))
+                .filter(|(key, _)| !is_reserved(kind.letter(), key))
                 .collect();
             for (key, _) in extra.iter().filter(|(_, v)| v.depth() > EXTRA_DEPTH) {
                 let allowed = format!("at most {EXTRA_DEPTH} brackets inside each other");
@@ -70,41 +70,39 @@ enum Kind {
     Unstructured,
 }
 
-const COMMON: [&str; 6] = [
-    "dist_type",
-    "size",
-    "proc_grid_size",
-    "proc_grid_rank",
-    "padding",
-    "periodic",
-];
+impl Kind {
+    /// The `dist_type` that it is written with.
+    fn letter(self) -> &'static str {
+        match self {
+            Self::Block | Self::Whole => "b",
+            Self::Cyclic => "c",
+            Self::Unstructured => "u",
+        }
+    }
+}
 
-/// The kind, and the keys that belong to it.
-fn kind(reader: &mut Reader<'_>, version: ProtocolVersion) -> Option<(Kind, Vec<&'static str>)> {
+fn kind(reader: &mut Reader<'_>, version: ProtocolVersion) -> Option<Kind> {
     let allowed = "'b', 'c' or 'u'";
     let Some(value) = reader.get("dist_type") else {
         reader.missing("dist_type", allowed);
         return None;
     };
-    let (kind, own): (_, &[&'static str]) = match reader.string("dist_type", value)? {
-        "b" => (Kind::Block, &["start", "stop"]),
-        "c" => (Kind::Cyclic, &["start", "block_size"]),
-        "u" => (Kind::Unstructured, &["indices", "one_to_one"]),
-        "n" => {
-            let (major, minor, _) = version.parts();
-            if (major, minor) == (0, 9) {
-                reader.repair(Code::C6, "dist_type", shown(value), "'b'".to_owned());
-            } else if !reader.bend(Code::C6, "dist_type", value, allowed, "'b'") {
-                return None;
-            }
-            (Kind::Whole, &["start", "stop"])
+    match reader.string("dist_type", value)? {
+        "b" => Some(Kind::Block),
+        "c" => Some(Kind::Cyclic),
+        "u" => Some(Kind::Unstructured),
+        "n" if matches!(version.parts(), (0, 9, _)) => {
+            reader.repair(Code::C6, "dist_type", shown(value), "'b'".to_owned());
+            Some(Kind::Whole)
         }
+        "n" => reader
+            .bend(Code::C6, "dist_type", value, allowed, "'b'")
+            .then_some(Kind::Whole),
         _ => {
             reader.violate(Code::C6, "dist_type", shown(value), allowed);
-            return None;
+            None
         }
-    };
-    Some((kind, [&COMMON, own].concat()))
+    }
 }
 
 /// `{}`: all of the dimension, as long as the buffer is.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::literal::parse;
+use crate::literal::{Value, parse};
 use crate::{DimData, DimDict, ProtocolVersion};
 
 const NOW: ProtocolVersion = ProtocolVersion::CURRENT;
@@ -68,6 +68,19 @@ fn optional_keys_survive_a_round_trip() {
         let found = one(text, Some(7), Strictness::Strict);
         assert_eq!(found.value.unwrap().to_value().to_string(), text);
     }
+}
+
+#[test]
+fn extra_keys_never_stand_for_the_protocols() {
+    let dim = DimDict::cyclic(7, 2, 1, 1).unwrap();
+    let marked = dim
+        .clone()
+        .with_extra("block_size", 5_i64.into())
+        .with_extra("size", "x".into());
+    assert_eq!(marked, dim);
+    let stop = dim.with_extra("stop", Value::None).to_value();
+    let found = dim_dict(0, &stop, None, NOW, Strictness::Strict);
+    assert_eq!(found.value.unwrap().to_value(), stop);
 }
 
 #[test]

@@ -80,6 +80,25 @@ impl DimDict {
     }
 }
 
+/// Whether a key says something in a dictionary of this `dist_type`. `padding` and `periodic` do
+/// everywhere: that a dimension is a block.
+pub(crate) fn is_reserved(dist_type: &str, key: &str) -> bool {
+    let own: &[&str] = match dist_type {
+        "b" => &["start", "stop"],
+        "c" => &["start", "block_size"],
+        _ => &["indices", "one_to_one"],
+    };
+    let common = [
+        "dist_type",
+        "size",
+        "proc_grid_size",
+        "proc_grid_rank",
+        "padding",
+        "periodic",
+    ];
+    common.contains(&key) || own.contains(&key)
+}
+
 fn count(n: usize) -> Value {
     Value::Int(i128::try_from(n).unwrap_or(i128::MAX))
 }
