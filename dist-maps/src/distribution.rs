@@ -6,7 +6,7 @@ mod from_dim_data;
 mod reshape;
 mod slicing;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dap_protocol::{DimData, DimDict, ProcessGrid};
 
@@ -15,7 +15,7 @@ pub use from_dim_data::GlobalDim;
 pub use slicing::{LocalPart, Sliced};
 
 use crate::axis_dist::check_ranks;
-use crate::{AxisDist, MapError};
+use crate::{AxisDist, AxisLocator, MapError};
 
 /// Marks a rank without a place in the grid.
 const INACTIVE: u32 = u32::MAX;
@@ -41,7 +41,20 @@ pub struct Distribution {
     targets: Arc<[usize]>,
     /// Grid rank of each rank.
     places: Arc<[u32]>,
+    locators: Locators,
 }
+
+/// Made when first asked for, shared by clones; no part of what a distribution is.
+#[derive(Clone, Debug, Default)]
+struct Locators(Arc<OnceLock<Vec<AxisLocator>>>);
+
+impl PartialEq for Locators {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Locators {}
 
 impl Distribution {
     /// Starts a distribution over `ranks` ranks.
@@ -97,6 +110,7 @@ impl Distribution {
             ranks,
             targets,
             places: places.into(),
+            locators: Locators::default(),
         })
     }
 
@@ -240,12 +254,19 @@ impl Distribution {
             return None;
         }
         let coords: Option<Vec<usize>> = self
-            .axes
+            .locators()
             .iter()
             .zip(index)
-            .map(|(axis, &g)| axis.owner(g))
+            .map(|(axis, &g)| Some(axis.locate(g)?.0))
             .collect();
         self.rank_at(&coords?)
+    }
+
+    /// One locator per dimension, made when first asked for and kept.
+    #[must_use]
+    pub fn locators(&self) -> &[AxisLocator] {
+        let make = || self.axes.iter().map(AxisDist::locator).collect();
+        self.locators.0.get_or_init(make)
     }
 
     pub(crate) fn check_rank(&self, rank: usize) -> Result<(), MapError> {

@@ -131,6 +131,12 @@ pub enum MapError {
         /// Columns of the new shape, the later dimensions taken together.
         columns: u64,
     },
+    /// A key that has to be given before the rest can be filled in.
+    #[error("{what} is missing")]
+    Missing {
+        /// The dictionary key.
+        what: &'static str,
+    },
     /// A letter that names no kind of distribution.
     #[error("axis {axis}: distribution {given:?}, allowed: b, c or n")]
     Kind {

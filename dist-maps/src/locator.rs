@@ -207,12 +207,29 @@ impl AxisLocator {
     }
 
     fn fill<L: kernels::Position>(&self, global: &[i64], owner: &mut [u32], local: &mut [L]) {
-        if let Form::Table(table) = &self.form {
-            table.fill(global, owner, local);
-        } else if self.size <= NARROW {
-            self.fill_narrow(global, owner, local);
-        } else {
-            kernels::each_index(global, owner, local, |g| self.locate(g));
+        match &self.form {
+            Form::Table(table) => table.fill(global, owner, local),
+            _ if self.size <= NARROW => self.fill_narrow(global, owner, local),
+            _ => self.fill_wide(global, owner, local),
+        }
+    }
+
+    /// By 64-bit multiplication.
+    fn fill_wide<L: kernels::Position>(&self, global: &[i64], owner: &mut [u32], local: &mut [L]) {
+        let slow = |g| self.locate(g);
+        let size = self.size;
+        match &self.form {
+            Form::Ceil { block } => Ceil(block.wide()).fill(size, global, owner, local, slow),
+            Form::Balanced {
+                long,
+                short,
+                longer,
+            } => Balanced(long.wide(), short.wide(), *longer, short.divisor())
+                .fill(size, global, owner, local, slow),
+            Form::Bounds(buckets) => buckets.fill(size, global, owner, local, slow),
+            Form::Cyclic { block, ranks } => Dealt(block.wide(), ranks.wide(), block.divisor())
+                .fill(size, global, owner, local, slow),
+            Form::Empty | Form::Table(_) => kernels::each_index(global, owner, local, slow),
         }
     }
 

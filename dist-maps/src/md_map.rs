@@ -11,7 +11,7 @@ use crate::{DimMap, GlobalIndex, IndexMap, LocalIndex, MapError, map_from_dim_di
 /// let d = Distribution::from_shape(&[6, 6], "cb", None, 4)?; // a grid of 2 × 2
 /// let map = MdMap::from_dim_data(&d.dim_data(3)?)?; // rows 1, 3, 5, columns 3..6
 /// let local = map.local_from_global(&[GlobalIndex::new(3), GlobalIndex::new(4)]).unwrap();
-/// assert_eq!(local.map(|l| l.get()), [1, 1]);
+/// assert!(local.iter().map(|l| l.get()).eq([1, 1]));
 /// # Ok::<(), dist_maps::MapError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

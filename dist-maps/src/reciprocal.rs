@@ -52,6 +52,11 @@ impl Reciprocal {
         })
     }
 
+    /// The form for operands below 2⁶³.
+    pub(crate) fn wide(self) -> Wide {
+        Wide(self)
+    }
+
     /// The form for operands below [`NARROW`].
     pub(crate) fn multiply(self) -> Multiply {
         Multiply {
@@ -62,10 +67,40 @@ impl Reciprocal {
     }
 }
 
-/// Division with remainder of numbers below [`NARROW`]; implementations vectorise.
+/// Division with remainder of numbers below `2^BITS`.
 pub(crate) trait Divide: Copy {
+    /// 31, where everything vectorises, or 63.
+    const BITS: u32;
+
     /// Quotient and remainder.
     fn divide(self, n: u64) -> (u64, u64);
+
+    /// A product that stays below `2^BITS`, of factors that do.
+    #[inline]
+    fn multiply(a: u64, b: u64) -> u64 {
+        if Self::BITS > 31 {
+            a.wrapping_mul(b)
+        } else {
+            // Masking tells the compiler that 32 × 32 bits suffice.
+            (a & LOW) * (b & LOW)
+        }
+    }
+}
+
+const LOW: u64 = u32::MAX as u64;
+
+/// For operands that [`Multiply`] is too narrow for.
+#[derive(Clone, Copy)]
+pub(crate) struct Wide(Reciprocal);
+
+impl Divide for Wide {
+    const BITS: u32 = 63;
+
+    #[inline]
+    fn divide(self, n: u64) -> (u64, u64) {
+        let q = self.0.divide(n);
+        (q, n.wrapping_sub(q.wrapping_mul(self.0.divisor)))
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -75,6 +110,8 @@ pub(crate) struct Shift {
 }
 
 impl Divide for Shift {
+    const BITS: u32 = 31;
+
     #[inline]
     fn divide(self, n: u64) -> (u64, u64) {
         (n >> self.log2, n & self.mask)
@@ -89,10 +126,10 @@ pub(crate) struct Multiply {
 }
 
 impl Divide for Multiply {
+    const BITS: u32 = 31;
+
     #[inline]
     fn divide(self, n: u64) -> (u64, u64) {
-        // Masking tells the compiler that 32 × 32 bits suffice.
-        const LOW: u64 = u32::MAX as u64;
         let q = ((n & LOW) * (self.magic & LOW)) >> self.shift;
         (q, n - (q & LOW) * (self.divisor & LOW))
     }

@@ -15,6 +15,19 @@ pub struct UnstructuredMap {
     dim: DimDict,
     indices: Arc<[i64]>,
     inverse: Inverse,
+    /// The smallest index, and distances from it: half the size, so that more of a long list stays
+    /// in the cache. Empty where the list is short or the distances do not fit.
+    short: (i64, Vec<u32>),
+}
+
+/// Lists from this length on, in elements, get a copy in 32 bits.
+const LONG: usize = 1 << 16;
+
+fn short(indices: &[i64]) -> (i64, Vec<u32>) {
+    let base = indices.iter().copied().min().unwrap_or(0);
+    let distance = |&g: &i64| u32::try_from(g.checked_sub(base)?).ok();
+    let distances = indices.iter().map(distance).collect::<Option<Vec<u32>>>();
+    (base, distances.unwrap_or_default())
 }
 
 /// Global index → local position.
@@ -145,6 +158,11 @@ impl UnstructuredMap {
         let indices = Arc::clone(indices);
         Ok(Self {
             inverse: Inverse::new(&indices),
+            short: if indices.len() < LONG {
+                (0, Vec::new())
+            } else {
+                short(&indices)
+            },
             indices,
             dim,
         })
@@ -203,6 +221,12 @@ impl IndexMap for UnstructuredMap {
     }
 
     fn global_from_local_bulk(&self, local: &[usize], global: &mut [i64]) -> Result<(), MapError> {
+        let (base, short) = &self.short;
+        if !short.is_empty() {
+            return fill_globals(short.len(), local, global, |l| {
+                base + i64::from(short.get(l).copied().unwrap_or(0))
+            });
+        }
         let indices = &*self.indices;
         fill_globals(indices.len(), local, global, |l| {
             indices.get(l).copied().unwrap_or(0)

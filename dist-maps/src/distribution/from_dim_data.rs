@@ -145,20 +145,20 @@ impl Distribution {
             });
         }
         let mut targets: Vec<Option<usize>> = vec![None; grid.len()];
-        let is_empty = |part: &DimData| part.local_shape().contains(&0);
         for (rank, part) in parts.iter().enumerate() {
             same_array(rank, part, &parts[0])?;
         }
-        // Parts with elements take their places first: what is left over has none.
-        for with_elements in [true, false] {
-            for (rank, part) in parts.iter().enumerate() {
-                if is_empty(part) == with_elements {
-                    continue;
-                }
+        // Parts with elements take their places first, those that may be inactive ranks' last.
+        for turn in 0..3 {
+            for (rank, part) in parts
+                .iter()
+                .enumerate()
+                .filter(|(_, p)| precedence(p) == turn)
+            {
                 let place = &mut targets[part.rank()?];
                 if place.is_none() {
                     *place = Some(rank);
-                } else if with_elements && part.ndim() > 0 {
+                } else if turn == 0 && part.ndim() > 0 {
                     let what = "its place in the grid is that of another rank too";
                     return Err(MapError::Parts {
                         rank,
@@ -181,6 +181,21 @@ impl Distribution {
             .map(|axis| axis_of_parts(parts, &targets, axis))
             .collect::<Result<Vec<_>, _>>()?;
         Self::from_axes(axes, ranks, targets)
+    }
+}
+
+/// 0 for parts with elements, 1 for empty ones, 2 for what an inactive rank's part looks like.
+fn precedence(part: &DimData) -> u8 {
+    let is_end = |dim: &DimDict| {
+        matches!(dim.dist(), Dist::Block { start, stop, .. } if start == stop && *stop == dim.size())
+            && dim.grid_rank() + 1 == dim.grid_size()
+    };
+    if !part.local_shape().contains(&0) {
+        0
+    } else if part.dims().iter().all(is_end) {
+        2
+    } else {
+        1
     }
 }
 

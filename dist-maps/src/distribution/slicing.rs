@@ -232,6 +232,11 @@ fn take_slice(axis: &AxisDist, start: i64, step: i64, count: u64) -> Result<Take
             parts: vec![LocalPart::of(Vec::new())],
         });
     }
+    // Dealt in one round is blocks, at the same local positions.
+    let axis = &match axis {
+        AxisDist::Cyclic { .. } => axis.canonical(),
+        other => other.clone(),
+    };
     match axis {
         AxisDist::Block { bounds, .. } => {
             let shares = block_shares(bounds, start, step, count);
@@ -355,7 +360,7 @@ fn dealt_shares(
         };
         let len = crate::axis_dist::cyclic_count(count, to_len(coords), to_len(j), per_block);
         let local = block_number / p * block + inside;
-        let apart = if per_block > 1 || blocks_apart == 1 && stride < block {
+        let apart = if per_block > 1 {
             step
         } else {
             // Whole rounds lie between two elements of one coordinate.

@@ -36,7 +36,10 @@ const CHUNK: usize = 256;
 
 /// Owner and local position of an index in range.
 pub(super) trait Kernel: Copy {
-    /// For `g` below the size, which is at most 2³¹. Any result will do for another `g` below 2³¹.
+    /// The size is at most `2^BITS`: 31 or 63.
+    const BITS: u32;
+
+    /// For `g` below the size. Any result will do for another `g` below `2^BITS`.
     fn place(self, g: u64) -> (u64, u64);
 
     /// Fills the results. Chunks with an index out of range are done again by `slow`.
@@ -61,7 +64,7 @@ pub(super) trait Kernel: Copy {
             let mut outside = 0_i64;
             for ((&g, o), l) in global.iter().zip(&mut *owner).zip(&mut *local) {
                 outside |= g | last.wrapping_sub(g);
-                let (coord, position) = self.place(g.cast_unsigned() & 0x7fff_ffff);
+                let (coord, position) = self.place(g.cast_unsigned() & ((1 << Self::BITS) - 1));
                 *o = coord as u32;
                 *l = L::of(position);
             }
@@ -95,6 +98,8 @@ pub(super) fn each_index<L: Position>(
 pub(super) struct Ceil<D>(pub(super) D);
 
 impl<D: Divide> Kernel for Ceil<D> {
+    const BITS: u32 = D::BITS;
+
     #[inline]
     fn place(self, g: u64) -> (u64, u64) {
         self.0.divide(g)
@@ -109,20 +114,21 @@ impl<D: Divide> Kernel for Ceil<D> {
 pub(super) struct Balanced<L, S>(pub(super) L, pub(super) S, pub(super) u64, pub(super) u64);
 
 impl<L: Divide, S: Divide> Kernel for Balanced<L, S> {
+    const BITS: u32 = S::BITS;
+
     #[inline]
     fn place(self, g: u64) -> (u64, u64) {
         let Self(long, short, longer, length) = self;
-        // All below 2^31, so that differences may be taken in signed 32 bits, which vectorise.
         let less = min(longer, g);
         let a = long.divide(g).0;
         let b = short.divide(g - less).0;
         let owner = a + b - min(a, b);
-        let start = (owner & 0xffff_ffff) * (length & 0xffff_ffff) + min(owner, longer);
+        let start = S::multiply(owner, length).wrapping_add(min(owner, longer));
         (owner, g.wrapping_sub(start))
     }
 }
 
-/// The smaller of two numbers below 2³¹, without a 64-bit comparison: old vector units have none.
+/// The smaller of two numbers below 2⁶³, without a 64-bit comparison: old vector units have none.
 #[inline]
 fn min(a: u64, b: u64) -> u64 {
     let difference = a.wrapping_sub(b);
@@ -135,11 +141,12 @@ fn min(a: u64, b: u64) -> u64 {
 pub(super) struct Dealt<B, P>(pub(super) B, pub(super) P, pub(super) u64);
 
 impl<B: Divide, P: Divide> Kernel for Dealt<B, P> {
+    const BITS: u32 = B::BITS;
+
     #[inline]
     fn place(self, g: u64) -> (u64, u64) {
         let (number, inside) = self.0.divide(g);
         let (round, owner) = self.1.divide(number);
-        let local = (round & 0xffff_ffff) * (self.2 & 0xffff_ffff) + inside;
-        (owner, local)
+        (owner, B::multiply(round, self.2).wrapping_add(inside))
     }
 }

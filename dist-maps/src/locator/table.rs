@@ -59,6 +59,8 @@ impl Buckets {
 }
 
 impl Kernel for &Buckets {
+    const BITS: u32 = 63;
+
     #[inline]
     fn place(self, g: u64) -> (u64, u64) {
         self.find(g)

@@ -1,0 +1,300 @@
+//! Laws of one axis: its parts partition it, maps round-trip, owners and runs are right.
+
+use std::collections::BTreeMap;
+
+use dist_maps::testkit::{Spec, axis};
+use dist_maps::{
+    AxisDist, GlobalIndex, IndexMap, LocalIndex, MapError, NOT_HERE, NOWHERE, map_from_dim_dict,
+};
+use proptest::prelude::*;
+
+use crate::cases;
+
+fn globals(map: &impl IndexMap) -> Vec<i64> {
+    map.global_iter().map(GlobalIndex::get).collect()
+}
+
+/// Index → coordinate and position, from the brute-force reading.
+fn table(spec: &Spec) -> BTreeMap<i64, (usize, usize)> {
+    let each = |c| {
+        spec.owned(c)
+            .into_iter()
+            .enumerate()
+            .map(move |(l, g)| (g, (c, l)))
+    };
+    (0..spec.ranks()).flat_map(each).collect()
+}
+
+fn check(spec: &Spec) -> Result<(), TestCaseError> {
+    let axis = spec.build().unwrap();
+    let table = table(spec);
+    let size = spec.size().cast_signed();
+    prop_assert!(table.keys().copied().eq(0..size), "a partition");
+    let queries: Vec<i64> = (-3..size + 3)
+        .chain([i64::MIN, i64::MAX, 1 << 33])
+        .collect();
+    let (mut owner, mut local) = (vec![7; queries.len()], vec![7; queries.len()]);
+    let mut wide = vec![7; queries.len()];
+    let locator = axis.locator();
+    locator
+        .locate_bulk(&queries, &mut owner, &mut local)
+        .unwrap();
+    locator
+        .locate_bulk_wide(&queries, &mut owner, &mut wide)
+        .unwrap();
+    for (i, &g) in queries.iter().enumerate() {
+        let truth = table.get(&g).copied();
+        prop_assert_eq!(axis.owner(g), truth.map(|t| t.0));
+        prop_assert_eq!(
+            axis.owners(g),
+            truth.map(|t| t.0).into_iter().collect::<Vec<_>>()
+        );
+        prop_assert_eq!(locator.locate(g), truth);
+        let (o, l) = truth.map_or((NOWHERE, NOWHERE), |(o, l)| {
+            (u32::try_from(o).unwrap(), u32::try_from(l).unwrap())
+        });
+        prop_assert_eq!((owner[i], local[i]), (o, l));
+        prop_assert_eq!(wide[i], if l == NOWHERE { u64::MAX } else { l.into() });
+    }
+    for coord in 0..spec.ranks() {
+        let owned = spec.owned(coord);
+        prop_assert_eq!(axis.owned_len(coord), owned.len());
+        prop_assert_eq!(axis.owned_local(coord), 0..owned.len());
+        let map = axis.map(coord).unwrap();
+        prop_assert_eq!(&map, &map_from_dim_dict(map.dim_dict()).unwrap());
+        prop_assert_eq!(map.size(), owned.len());
+        prop_assert_eq!(&globals(&map), &owned);
+        // runs cover exactly, and none can be merged with the next
+        let runs: Vec<_> = map.runs().collect();
+        let mut covered = Vec::new();
+        for run in &runs {
+            prop_assert!(run.len > 0);
+            prop_assert_eq!(run.local, covered.len());
+            covered.extend((run.global..).take(run.len));
+        }
+        prop_assert_eq!(&covered, &owned);
+        let broken = owned
+            .windows(2)
+            .filter(|pair| pair[0] + 1 != pair[1])
+            .count();
+        prop_assert_eq!(runs.len(), if owned.is_empty() { 0 } else { broken + 1 });
+        let mut here = vec![0; queries.len()];
+        map.local_from_global_bulk(&queries, &mut here).unwrap();
+        for (&g, &l) in queries.iter().zip(&here) {
+            let truth = owned.iter().position(|&x| x == g);
+            prop_assert_eq!(
+                map.local_from_global(GlobalIndex::new(g)),
+                truth.map(LocalIndex::new)
+            );
+            prop_assert_eq!(l, truth.unwrap_or(NOT_HERE));
+        }
+        let positions: Vec<usize> = (0..owned.len()).rev().collect();
+        let mut back = vec![0; positions.len()];
+        map.global_from_local_bulk(&positions, &mut back).unwrap();
+        for (&l, &g) in positions.iter().zip(&back) {
+            prop_assert_eq!(g, owned[l]);
+            let one = map.global_from_local(LocalIndex::new(l));
+            prop_assert_eq!(one, Some(GlobalIndex::new(g)));
+        }
+        let past = LocalIndex::new(owned.len());
+        prop_assert_eq!(map.global_from_local(past), None);
+        let error = map.global_from_local_bulk(&[owned.len()], &mut [0]);
+        let expected = MapError::Local {
+            given: owned.len(),
+            len: owned.len(),
+        };
+        prop_assert_eq!(error, Err(expected));
+        if let Some(told) = owned.first().and_then(|&g| map.owner(GlobalIndex::new(g))) {
+            prop_assert_eq!(told, coord);
+        }
+    }
+    // the same indices in the same order, whatever the canonical form
+    let canonical = axis.canonical();
+    for coord in 0..spec.ranks() {
+        prop_assert_eq!(&globals(&canonical.map(coord).unwrap()), &spec.owned(coord));
+    }
+    prop_assert_eq!(&canonical.canonical(), &canonical);
+    let listed = AxisDist::unstructured(spec.size(), (0..spec.ranks()).map(|c| spec.owned(c)));
+    prop_assert_eq!(
+        &listed.unwrap().canonical(),
+        &canonical,
+        "one form for one way of owning"
+    );
+    Ok(())
+}
+
+/// Owner and local position by division.
+type Formula<'a> = &'a dyn Fn(u128) -> (u128, u128);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(64)))]
+
+    #[test]
+    fn an_axis_is_what_its_definition_says(spec in axis(40, 7)) {
+        check(&spec)?;
+    }
+
+    #[test]
+    fn lookup_in_bulk_agrees_with_division(
+        size in prop_oneof![1_u64..5000, (1_u64 << 31) - 9..(1 << 31) + 9, 1_u64 << 40..1 << 62],
+        ranks in 1_usize..70_000,
+        block in prop_oneof![1_u64..200, 1_u64..1 << 40],
+        seeds in prop::collection::vec(any::<u64>(), 600),
+    ) {
+        let n = u128::from(size);
+        let p = ranks as u128;
+        let b = u128::from(block);
+        let ceil = n.div_ceil(p);
+        let (short, longer) = (n / p, n % p);
+        let query: Vec<i64> = seeds.iter().map(|s| (s % size).cast_signed()).collect();
+        let (mut owner, mut local) = (vec![0; query.len()], vec![0; query.len()]);
+        let ceiled: Formula<'_> = &|g| (g / ceil, g % ceil);
+        let balanced: Formula<'_> = &|g| if g < longer * (short + 1) {
+            (g / (short + 1), g % (short + 1))
+        } else {
+            let rest = g - longer * (short + 1);
+            (longer + rest / short, rest % short)
+        };
+        let floored: Formula<'_> = &|g| {
+            let c = (p * (g + 1) - 1) / n;
+            (c, g - n * c / p)
+        };
+        let dealt: Formula<'_> = &|g| (g / b % p, g / b / p * b + g % b);
+        for (axis, formula) in [
+            (AxisDist::block(size, ranks).unwrap(), ceiled),
+            (AxisDist::block_balanced(size, ranks).unwrap(), balanced),
+            (AxisDist::block_floor(size, ranks).unwrap(), floored),
+            (AxisDist::cyclic(size, ranks, block).unwrap(), dealt),
+        ] {
+            let locator = axis.locator();
+            locator.locate_bulk_wide(&query, &mut owner, &mut local).unwrap();
+            for ((&g, &o), &l) in query.iter().zip(&owner).zip(&local) {
+                let truth = formula(g.cast_unsigned().into());
+                prop_assert_eq!((u128::from(o), u128::from(l)), truth, "{} of {:?}", g, axis.kind());
+                let coord = usize::try_from(o).unwrap();
+                prop_assert_eq!(axis.owner(g), Some(coord));
+            }
+            let coord = usize::try_from(owner[0]).unwrap();
+            let map = axis.map(coord).unwrap();
+            let here = map.local_from_global(GlobalIndex::new(query[0])).unwrap();
+            prop_assert_eq!(here.get() as u64, local[0]);
+            prop_assert_eq!(map.global_from_local(here).unwrap().get(), query[0]);
+        }
+    }
+
+    #[test]
+    fn padding_is_stored_and_not_owned(
+        spec in axis(30, 6),
+        (lower, upper) in (0_u64..6, 0_u64..6),
+    ) {
+        let plain = spec.build().unwrap();
+        let Ok(axis) = plain.clone().with_padding(lower, upper) else {
+            prop_assert!(plain.kind() != "b");
+            return Ok(());
+        };
+        for coord in 0..spec.ranks() {
+            let owned = spec.owned(coord);
+            let stored = globals(&axis.map(coord).unwrap());
+            let (Some(&first), Some(&last)) = (owned.first(), owned.last()) else {
+                prop_assert!(stored.is_empty());
+                continue;
+            };
+            let low = (first - lower.cast_signed()).max(0);
+            let high = (last + upper.cast_signed()).min(spec.size().cast_signed() - 1);
+            prop_assert_eq!(&stored, &(low..=high).collect::<Vec<_>>());
+            prop_assert_eq!(&stored[axis.owned_local(coord)], &owned[..]);
+        }
+    }
+}
+
+#[test]
+fn sizes_up_to_the_largest_need_no_memory() {
+    let n = i64::MAX.unsigned_abs();
+    for axis in [
+        AxisDist::block(n, 7).unwrap(),
+        AxisDist::block_balanced(n, 7).unwrap(),
+        AxisDist::block_floor(n, 7).unwrap(),
+        AxisDist::cyclic(n, 7, 1).unwrap(),
+        AxisDist::cyclic(n, 7, 64).unwrap(),
+        AxisDist::cyclic(n, 7, n).unwrap(),
+        AxisDist::cyclic(n, 7, u64::MAX).unwrap(),
+    ] {
+        let total: u128 = (0..7).map(|c| axis.owned_len(c) as u128).sum();
+        assert_eq!(total, u128::from(n));
+        for g in [0, 1, i64::MAX / 2, i64::MAX - 1] {
+            let coord = axis.owner(g).unwrap();
+            let map = axis.map(coord).unwrap();
+            let local = map.local_from_global(GlobalIndex::new(g)).unwrap();
+            assert_eq!(map.global_from_local(local), Some(GlobalIndex::new(g)));
+            assert_eq!(axis.locator().locate(g), Some((coord, local.get())));
+            assert!(map.runs().next().is_some());
+        }
+        assert_eq!(axis.owner(i64::MAX), None);
+        assert_eq!(axis.owner(-1), None);
+    }
+    assert!(matches!(
+        AxisDist::block(n + 1, 7),
+        Err(MapError::Size { .. })
+    ));
+    assert!(matches!(
+        AxisDist::block(n, usize::MAX),
+        Err(MapError::Ranks { .. })
+    ));
+    assert!(matches!(
+        AxisDist::cyclic(n, 0, 1),
+        Err(MapError::Ranks { .. })
+    ));
+    assert_eq!(AxisDist::cyclic(n, 1, 0), Err(MapError::BlockSize));
+}
+
+#[test]
+fn indices_on_several_ranks_and_on_none() {
+    let axis = AxisDist::unstructured(9, [vec![4, 1], vec![1, 8]]).unwrap();
+    assert!(!axis.is_one_to_one());
+    assert_eq!(axis.owners(1), [0, 1]);
+    assert_eq!(axis.owner(0), None);
+    assert_eq!(axis.locator().locate(1), Some((0, 1)));
+    let sparse = AxisDist::unstructured(1 << 50, [vec![1 << 49, 5], vec![5, 6]]).unwrap();
+    assert_eq!(sparse.locator().locate(5), Some((0, 1)));
+    assert_eq!(sparse.locator().locate(6), Some((1, 1)));
+    assert_eq!(sparse.locator().locate(7), None);
+    let error = AxisDist::unstructured(9, [vec![1, 2, 1]]);
+    assert_eq!(error, Err(MapError::RepeatedIndex { coord: 0, given: 1 }));
+    let error = AxisDist::unstructured(9, [vec![-1]]);
+    assert_eq!(error, Err(MapError::Index { given: -1, size: 9 }));
+    let free = dap_protocol::DimDict::unstructured(9, 1, 0, vec![-7, i64::MAX, 3], false).unwrap();
+    let map = map_from_dim_dict(&free).unwrap();
+    assert_eq!(globals(&map), [-7, i64::MAX, 3]);
+    let local = map.local_from_global(GlobalIndex::new(i64::MAX));
+    assert_eq!(local, Some(LocalIndex::new(1)));
+    assert_eq!(map.local_from_global(GlobalIndex::new(i64::MIN)), None);
+}
+
+#[test]
+fn bulk_lookup_checks_its_slices() {
+    let locator = AxisDist::block(1 << 40, 2).unwrap().locator();
+    let (mut owner, mut local) = ([0; 2], [0; 2]);
+    let error = locator.locate_bulk(&[1, 2], &mut owner, &mut local);
+    assert!(matches!(error, Err(MapError::Size { .. })));
+    let locator = AxisDist::block(10, 2).unwrap().locator();
+    let error = locator.locate_bulk(&[1], &mut owner, &mut local);
+    assert!(matches!(error, Err(MapError::Count { .. })));
+}
+
+#[test]
+fn long_lists_convert_in_bulk() {
+    let n = 100_000_i64;
+    for offset in [0, -5, i64::MAX - n] {
+        // every third one, so that the order is no run
+        let list: Vec<i64> = (0..n).map(|i| offset + i * 3 % n).collect();
+        let dict = dap_protocol::DimDict::unstructured(1 << 20, 1, 0, list.clone(), true).unwrap();
+        let map = map_from_dim_dict(&dict).unwrap();
+        let positions: Vec<usize> = (0..list.len()).rev().collect();
+        let (mut global, mut local) = (vec![0; list.len()], vec![0; list.len()]);
+        map.global_from_local_bulk(&positions, &mut global).unwrap();
+        assert!(global.iter().rev().eq(&list));
+        map.local_from_global_bulk(&global, &mut local).unwrap();
+        assert_eq!(local, positions);
+        assert!(map.global_from_local_bulk(&[list.len()], &mut [0]).is_err());
+    }
+}
