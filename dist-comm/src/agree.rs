@@ -70,7 +70,11 @@ pub fn agree<T, E: Display>(
         .map_err(lost)?;
     let failed: Vec<usize> = (0..flags.len()).filter(|&rank| flags[rank] != 0).collect();
     let Some(&lowest) = failed.first() else {
-        return outcome.map_err(|_| unreachable_without_failure(rank));
+        return outcome.map_err(|own| Agreed {
+            rank,
+            cause: own.to_string(),
+            failed: vec![rank],
+        });
     };
     let cause = match &outcome {
         Err(own) if rank == lowest => own.to_string().into_bytes(),
@@ -83,15 +87,6 @@ pub fn agree<T, E: Display>(
         cause,
         failed,
     })
-}
-
-/// A failed rank raises its flag, so without a flag there is no failure; said once more for the type checker.
-fn unreachable_without_failure(rank: usize) -> Agreed {
-    Agreed {
-        rank,
-        cause: "the communicator lost this rank's failure".into(),
-        failed: vec![rank],
-    }
 }
 
 #[cfg(test)]

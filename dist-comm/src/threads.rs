@@ -154,7 +154,7 @@ impl std::fmt::Debug for ThreadComm {
 /// Marks the collective call under way.
 struct Doing<'a> {
     comm: &'a ThreadComm,
-    operation: Operation,
+    _within: Within<'a>,
 }
 
 impl<'a> Doing<'a> {
@@ -165,7 +165,10 @@ impl<'a> Doing<'a> {
             Ordering::Acquire,
             Ordering::Relaxed,
         ) {
-            Ok(_) => Ok(Self { comm, operation }),
+            Ok(_) => Ok(Self {
+                comm,
+                _within: Within { comm, operation },
+            }),
             Err(code) => {
                 let current = Operation::from_code(code).unwrap_or(operation);
                 Err(CommError::Busy {
@@ -180,13 +183,22 @@ impl<'a> Doing<'a> {
 
 impl Drop for Doing<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.comm
-                .group
-                .world
-                .set_panicked_in(self.comm.group.member(self.comm.rank), self.operation);
-        }
         self.comm.current.store(0, Ordering::Release);
+    }
+}
+
+/// Records the call in which a panic happens.
+struct Within<'a> {
+    comm: &'a ThreadComm,
+    operation: Operation,
+}
+
+impl Drop for Within<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Group { world, .. } = &*self.comm.group;
+            world.set_panicked_in(self.comm.group.member(self.comm.rank), self.operation);
+        }
     }
 }
 
@@ -286,10 +298,18 @@ impl Communicator for ThreadComm {
     }
 
     fn send(&self, to: usize, tag: u32, buf: &[u8]) -> Result<(), CommError> {
+        let _within = Within {
+            comm: self,
+            operation: Operation::Send,
+        };
         mail::send(&self.group, self.rank, to, tag, buf)
     }
 
     fn recv(&self, from: usize, tag: u32, buf: &mut [u8]) -> Result<(), CommError> {
+        let _within = Within {
+            comm: self,
+            operation: Operation::Recv,
+        };
         mail::recv(&self.group, self.rank, from, tag, buf)
     }
 
@@ -301,6 +321,10 @@ impl Communicator for ThreadComm {
         job: &mut dyn ExchangeJob,
         workspace: &mut Workspace,
     ) -> Result<(), CommError> {
+        let _within = Within {
+            comm: self,
+            operation: Operation::Exchange,
+        };
         mail::exchange(&self.group, self.rank, tag, (sends, recvs), job, workspace)
     }
 

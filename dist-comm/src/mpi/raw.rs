@@ -115,15 +115,29 @@ pub(super) fn on_finalise(
     callback: unsafe extern "C" fn(ffi::MPI_Comm, c_int, *mut c_void, *mut c_void) -> c_int,
 ) -> Result<(), CommError> {
     let mut key = 0;
-    // SAFETY: no copy function is the null function (attributes are not copied); the delete function has the C type.
+    // SAFETY: both functions have the C types, and the key goes to an int of ours.
     let code =
-        unsafe { ffi::MPI_Comm_create_keyval(None, Some(callback), &raw mut key, ptr::null_mut()) };
+        unsafe { ffi::MPI_Comm_create_keyval(Some(copy_nothing), Some(callback), &raw mut key, ptr::null_mut()) };
     at.check("MPI_Comm_create_keyval", code)?;
     // SAFETY: a constant of the C shim.
     let own = unsafe { ffi::RSMPI_COMM_SELF };
     // SAFETY: the key was made above; the attribute value is not used.
     let code = unsafe { ffi::MPI_Comm_set_attr(own, key, ptr::null_mut()) };
     at.check("MPI_Comm_set_attr", code)
+}
+
+/// Attributes are not copied to duplicates.
+unsafe extern "C" fn copy_nothing(
+    _: ffi::MPI_Comm,
+    _: c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: §6.7.2: MPI passes the address of an int that says whether the attribute was copied.
+    unsafe { flag.write(0) };
+    0
 }
 
 // Communicators (§6.4).

@@ -61,7 +61,13 @@ impl World {
     }
 
     pub(super) fn set_panicked_in(&self, rank: usize, operation: Operation) {
-        self.panicked_in[rank].store(operation.code(), Ordering::Relaxed);
+        // The innermost call comes first, and stands.
+        let _first = self.panicked_in[rank].compare_exchange(
+            0,
+            operation.code(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
     }
 
     /// Records a panic; the first one stands.

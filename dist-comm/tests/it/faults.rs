@@ -1,5 +1,6 @@
 //! A rank that panics, fails, leaves, stays away or goes astray gives the others a typed error, never a hang.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use dist_comm::agree::{Agreed, agree};
@@ -213,17 +214,20 @@ fn an_agreed_error_is_the_same_on_all_ranks() {
 
 #[test]
 fn waits_are_limited() {
-    let began = Instant::now();
-    let outcome = ThreadComm::builder(3)
-        .timeout(Duration::from_millis(100))
-        .run(|comm| {
-            if comm.rank() == 2 {
-                // Waits for a message that nobody sends, and longer than the others wait for it.
-                std::thread::sleep(Duration::from_millis(400));
-                return Ok(());
+    let (began, given_up) = (Instant::now(), AtomicUsize::new(0));
+    let limit = Duration::from_secs(1);
+    let outcome = ThreadComm::builder(3).timeout(limit).run(|comm| {
+        if comm.rank() == 2 {
+            // Does something else until the others have given up.
+            while given_up.load(Ordering::SeqCst) < 2 {
+                std::thread::sleep(Duration::from_millis(5));
             }
-            comm.barrier()
-        });
+            return Ok(());
+        }
+        let outcome = comm.barrier();
+        given_up.fetch_add(1, Ordering::SeqCst);
+        outcome
+    });
     assert!(began.elapsed() < Duration::from_secs(10));
     let Err(RunError::Rank {
         failure: RankFailure::Failed(error),
@@ -233,7 +237,6 @@ fn waits_are_limited() {
     else {
         panic!("{outcome:?}");
     };
-    let limit = Duration::from_millis(100);
     let expected = CommError::Timeout {
         operation: Operation::Barrier,
         limit,
@@ -245,6 +248,8 @@ fn waits_are_limited() {
 
 #[test]
 fn a_message_that_nobody_receives_is_taken_back() {
+    let (given_up, wait) = std::sync::mpsc::channel();
+    let (given_up, wait) = (std::sync::Mutex::new(given_up), std::sync::Mutex::new(wait));
     let outcome = ThreadComm::builder(2)
         .timeout(Duration::from_millis(50))
         .run(|comm| {
@@ -259,13 +264,15 @@ fn a_message_that_nobody_receives_is_taken_back() {
                     }
                 ));
                 drop(long);
-                return comm.send(1, 1, b"short");
+                comm.send(1, 1, b"short")?;
+                given_up.lock().unwrap().send(()).unwrap();
+                return Ok(());
             }
-            std::thread::sleep(Duration::from_millis(150));
+            wait.lock().unwrap().recv().unwrap();
             let mut got = [0; 5];
             comm.recv(0, 1, &mut got)?;
             assert_eq!(&got, b"short");
-            Ok(())
+            Ok::<_, CommError>(())
         });
     outcome.unwrap();
 }
