@@ -217,7 +217,7 @@ impl Drop for Inner {
             area.leave();
         }
         session::bury(Grave {
-            id: session::next_id(),
+            id: self.id,
             yard: self.parent,
             key: self.key,
             sharers: self.size,

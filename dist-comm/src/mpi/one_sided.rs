@@ -14,6 +14,8 @@ use crate::{CommError, Get, OneSided, Operation, Put, Window};
 
 struct MpiWindow {
     inner: Arc<Inner>,
+    /// Local number, ascending as things were made.
+    id: u64,
     number: u64,
     lens: Vec<usize>,
     win: Win,
@@ -51,6 +53,7 @@ impl OneSided for MpiComm {
         let inner = Arc::clone(inner);
         Ok(Box::new(MpiWindow {
             inner,
+            id: session::next_id(),
             number,
             lens,
             win,
@@ -187,7 +190,7 @@ impl Window for MpiWindow {
 impl Drop for MpiWindow {
     fn drop(&mut self) {
         session::bury(Grave {
-            id: session::next_id(),
+            id: self.id,
             yard: self.inner.id,
             key: [self.number, 0],
             sharers: self.inner.size,

@@ -116,8 +116,14 @@ pub(super) fn on_finalise(
 ) -> Result<(), CommError> {
     let mut key = 0;
     // SAFETY: both functions have the C types, and the key goes to an int of ours.
-    let code =
-        unsafe { ffi::MPI_Comm_create_keyval(Some(copy_nothing), Some(callback), &raw mut key, ptr::null_mut()) };
+    let code = unsafe {
+        ffi::MPI_Comm_create_keyval(
+            Some(copy_nothing),
+            Some(callback),
+            &raw mut key,
+            ptr::null_mut(),
+        )
+    };
     at.check("MPI_Comm_create_keyval", code)?;
     // SAFETY: a constant of the C shim.
     let own = unsafe { ffi::RSMPI_COMM_SELF };

@@ -27,6 +27,8 @@ pub(super) struct Allocation {
 /// This rank's part of an allocation.
 pub(crate) struct SharedPart {
     inner: Arc<Inner>,
+    /// Local number, ascending as things were made.
+    id: u64,
     number: u64,
     win: Win,
     start: Base,
@@ -49,7 +51,7 @@ impl SharedPart {
 impl Drop for SharedPart {
     fn drop(&mut self) {
         session::bury(Grave {
-            id: session::next_id(),
+            id: self.id,
             yard: self.inner.id,
             key: [self.number, 0],
             sharers: self.inner.size,
@@ -108,6 +110,7 @@ pub(super) fn alloc(comm: &MpiComm, len: usize) -> Result<SharedBytes, CommError
             let inner = Arc::clone(inner);
             Ok(SharedBytes::on_node(SharedPart {
                 inner,
+                id: session::next_id(),
                 number,
                 win,
                 start,
