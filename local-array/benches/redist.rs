@@ -1,5 +1,5 @@
 //! Redistribution of 4096 × 4096 `f64` with the plan reused, against `memcpy` of the same bytes on the same ranks.
-#![allow(missing_docs, reason = "a benchmark")]
+#![allow(missing_docs, unreachable_pub, reason = "a benchmark")]
 
 mod ranks;
 
@@ -22,9 +22,15 @@ fn value(index: &[i64]) -> f64 {
 impl Job for Redist {
     fn run<C: Communicator>(&self, bench: &mut Bench<'_, C>) {
         let ranks = bench.comm.size();
-        let grid = if ranks > 2 && ranks.is_multiple_of(2) { vec![2, ranks / 2] } else { vec![1, ranks] };
+        let grid = if ranks > 2 && ranks.is_multiple_of(2) {
+            vec![2, ranks / 2]
+        } else {
+            vec![1, ranks]
+        };
         let over = || Distribution::over(ranks).shape([N, N]);
-        let built = |builder: dist_maps::DistributionBuilder| builder.build().expect("a valid distribution");
+        let built = |builder: dist_maps::DistributionBuilder| {
+            builder.build().expect("a valid distribution")
+        };
         let rows = built(over().block(0));
         let columns = built(over().block(1));
         let blocks = built(over().block(0).block(1).grid(grid.clone()));
@@ -35,7 +41,12 @@ impl Job for Redist {
     }
 }
 
-fn case<C: Communicator>(bench: &mut Bench<'_, C>, group: &str, from: &Distribution, to: &Distribution) {
+fn case<C: Communicator>(
+    bench: &mut Bench<'_, C>,
+    group: &str,
+    from: &Distribution,
+    to: &Distribution,
+) {
     let comm = bench.comm;
     let plain = LocalArray::<f64, Ix2, _>::from_fn(from, comm, value).expect("memory");
     let wanted = LocalArray::<f64, Ix2, _>::from_fn(to, comm, value).expect("memory");
@@ -43,20 +54,45 @@ fn case<C: Communicator>(bench: &mut Bench<'_, C>, group: &str, from: &Distribut
 
     let limit: Vec<f64> = plain.local().iter().copied().collect();
     let mut copy = vec![1.0; limit.len()];
-    bench.run(&Measure { group, function: "memcpy", bytes: BYTES }, || {
-        copy.copy_from_slice(std::hint::black_box(&limit));
-    });
+    bench.run(
+        &Measure {
+            group,
+            function: "memcpy",
+            bytes: BYTES,
+        },
+        || {
+            copy.copy_from_slice(std::hint::black_box(&limit));
+        },
+    );
     drop((limit, copy));
 
     let mut src = SharedArray::<f64, Ix2, _>::zeros(from, comm).expect("memory");
     let mut dst = SharedArray::<f64, Ix2, _>::zeros(to, comm).expect("memory");
-    src.view_mut().expect("aligned").local_mut().assign(&plain.local());
-    change.execute(&src.view().expect("aligned"), &mut dst.view_mut().expect("aligned")).expect("moved");
+    src.view_mut()
+        .expect("aligned")
+        .local_mut()
+        .assign(&plain.local());
+    change
+        .execute(
+            &src.view().expect("aligned"),
+            &mut dst.view_mut().expect("aligned"),
+        )
+        .expect("moved");
     assert_eq!(dst.view().expect("aligned").local(), wanted.local());
-    bench.run(&Measure { group, function: "ours", bytes: BYTES }, || {
-        let (src, mut dst) = (src.view().expect("aligned"), dst.view_mut().expect("aligned"));
-        change.execute(&src, &mut dst).expect("moved");
-    });
+    bench.run(
+        &Measure {
+            group,
+            function: "ours",
+            bytes: BYTES,
+        },
+        || {
+            let (src, mut dst) = (
+                src.view().expect("aligned"),
+                dst.view_mut().expect("aligned"),
+            );
+            change.execute(&src, &mut dst).expect("moved");
+        },
+    );
     drop((src, dst));
 
     // Between MPI ranks ordinary memory goes by messages.
@@ -64,9 +100,16 @@ fn case<C: Communicator>(bench: &mut Bench<'_, C>, group: &str, from: &Distribut
         let mut moved = LocalArray::<f64, Ix2, _>::zeros(to, comm).expect("memory");
         change.execute(&plain, &mut moved).expect("moved");
         assert_eq!(moved.local(), wanted.local());
-        bench.run(&Measure { group, function: "ours-by-messages", bytes: BYTES }, || {
-            change.execute(&plain, &mut moved).expect("moved");
-        });
+        bench.run(
+            &Measure {
+                group,
+                function: "ours-by-messages",
+                bytes: BYTES,
+            },
+            || {
+                change.execute(&plain, &mut moved).expect("moved");
+            },
+        );
     }
 }
 

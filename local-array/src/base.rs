@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use dist_comm::Communicator;
 use dist_maps::Distribution;
-use ndarray::{ArrayBase, ArrayView, ArrayViewMut, Data, DataMut, Dimension, OwnedRepr, RawData, ViewRepr};
+use ndarray::{
+    ArrayBase, ArrayView, ArrayViewMut, Data, DataMut, Dimension, OwnedRepr, RawData, ViewRepr,
+};
 
 use crate::ArrayError;
 use crate::part::Part;
@@ -60,12 +62,20 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// # Errors
     /// [`ArrayError::InvalidBaseComm`] when the communicator has another size than the distribution,
     /// [`ArrayError::InvalidDimension`] when `D` has another number of dimensions, [`ArrayError::LocalShape`].
-    pub fn from_array(data: ArrayBase<S, D>, distribution: &Distribution, comm: C) -> Result<Self, ArrayError> {
+    pub fn from_array(
+        data: ArrayBase<S, D>,
+        distribution: &Distribution,
+        comm: C,
+    ) -> Result<Self, ArrayError> {
         let part = Part::new(Arc::new(distribution.clone()), &comm)?;
         Self::from_part(data, Arc::new(part), comm)
     }
 
-    pub(crate) fn from_part(data: ArrayBase<S, D>, part: Arc<Part>, comm: C) -> Result<Self, ArrayError> {
+    pub(crate) fn from_part(
+        data: ArrayBase<S, D>,
+        part: Arc<Part>,
+        comm: C,
+    ) -> Result<Self, ArrayError> {
         part.check_data(&data)?;
         Ok(Self { data, part, comm })
     }
@@ -116,7 +126,9 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     #[must_use]
     pub fn global_size(&self) -> u128 {
         // 64 bits each: the product of two fits, of more it saturates.
-        self.global_shape().iter().fold(1, |product: u128, &n| product.saturating_mul(u128::from(n)))
+        self.global_shape()
+            .iter()
+            .fold(1, |product: u128, &n| product.saturating_mul(u128::from(n)))
     }
 
     /// Extent of what this rank stores per dimension, padding included, in elements. Local.
@@ -134,7 +146,11 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// Extent of what this rank owns per dimension, in elements; what it stores without the padding of neighbours. Local.
     #[must_use]
     pub fn owned_shape(&self) -> Vec<usize> {
-        self.part.owned().iter().map(ExactSizeIterator::len).collect()
+        self.part
+            .owned()
+            .iter()
+            .map(ExactSizeIterator::len)
+            .collect()
     }
 
     /// Extent of the process grid per dimension, in ranks. Local.
@@ -150,8 +166,16 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     }
 
     /// The same part with another view of it as storage.
-    pub(crate) fn with_data<S2: RawData, C2>(&self, data: ArrayBase<S2, D>, comm: C2) -> LocalArrayBase<S2, D, C2> {
-        LocalArrayBase { data, part: Arc::clone(&self.part), comm }
+    pub(crate) fn with_data<S2: RawData, C2>(
+        &self,
+        data: ArrayBase<S2, D>,
+        comm: C2,
+    ) -> LocalArrayBase<S2, D, C2> {
+        LocalArrayBase {
+            data,
+            part: Arc::clone(&self.part),
+            comm,
+        }
     }
 }
 
@@ -197,7 +221,11 @@ impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 
     /// The part with its elements borrowed for writing. Local.
     pub fn view_mut(&mut self) -> LocalArrayViewMut<'_, S::Elem, D, &C> {
-        LocalArrayBase { data: self.data.view_mut(), part: Arc::clone(&self.part), comm: &self.comm }
+        LocalArrayBase {
+            data: self.data.view_mut(),
+            part: Arc::clone(&self.part),
+            comm: &self.comm,
+        }
     }
 
     /// Sets every stored element, padding included. Local.
@@ -224,7 +252,11 @@ where
     C: Clone,
 {
     fn clone(&self) -> Self {
-        Self { data: self.data.clone(), part: Arc::clone(&self.part), comm: self.comm.clone() }
+        Self {
+            data: self.data.clone(),
+            part: Arc::clone(&self.part),
+            comm: self.comm.clone(),
+        }
     }
 }
 

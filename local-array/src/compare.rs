@@ -30,7 +30,10 @@ where
     ///
     /// # Errors
     /// [`ArrayError::IncompatibleArray`], the same on every rank.
-    pub fn equal(&self, other: impl Operand<S::Elem, D>) -> Result<LocalArray<bool, D, C>, ArrayError>
+    pub fn equal(
+        &self,
+        other: impl Operand<S::Elem, D>,
+    ) -> Result<LocalArray<bool, D, C>, ArrayError>
     where
         S::Elem: Copy + PartialEq,
     {
@@ -41,7 +44,10 @@ where
     ///
     /// # Errors
     /// As [`equal`](Self::equal).
-    pub fn not_equal(&self, other: impl Operand<S::Elem, D>) -> Result<LocalArray<bool, D, C>, ArrayError>
+    pub fn not_equal(
+        &self,
+        other: impl Operand<S::Elem, D>,
+    ) -> Result<LocalArray<bool, D, C>, ArrayError>
     where
         S::Elem: Copy + PartialEq,
     {
@@ -52,7 +58,10 @@ where
     ///
     /// # Errors
     /// As [`equal`](Self::equal).
-    pub fn less(&self, other: impl Operand<S::Elem, D>) -> Result<LocalArray<bool, D, C>, ArrayError>
+    pub fn less(
+        &self,
+        other: impl Operand<S::Elem, D>,
+    ) -> Result<LocalArray<bool, D, C>, ArrayError>
     where
         S::Elem: Ordered,
     {
@@ -63,7 +72,10 @@ where
     ///
     /// # Errors
     /// As [`equal`](Self::equal).
-    pub fn less_equal(&self, other: impl Operand<S::Elem, D>) -> Result<LocalArray<bool, D, C>, ArrayError>
+    pub fn less_equal(
+        &self,
+        other: impl Operand<S::Elem, D>,
+    ) -> Result<LocalArray<bool, D, C>, ArrayError>
     where
         S::Elem: Ordered,
     {
@@ -74,7 +86,10 @@ where
     ///
     /// # Errors
     /// As [`equal`](Self::equal).
-    pub fn greater(&self, other: impl Operand<S::Elem, D>) -> Result<LocalArray<bool, D, C>, ArrayError>
+    pub fn greater(
+        &self,
+        other: impl Operand<S::Elem, D>,
+    ) -> Result<LocalArray<bool, D, C>, ArrayError>
     where
         S::Elem: Ordered,
     {
@@ -85,7 +100,10 @@ where
     ///
     /// # Errors
     /// As [`equal`](Self::equal).
-    pub fn greater_equal(&self, other: impl Operand<S::Elem, D>) -> Result<LocalArray<bool, D, C>, ArrayError>
+    pub fn greater_equal(
+        &self,
+        other: impl Operand<S::Elem, D>,
+    ) -> Result<LocalArray<bool, D, C>, ArrayError>
     where
         S::Elem: Ordered,
     {

@@ -9,7 +9,7 @@ use dist_maps::Distribution;
 use ndarray::{Array, Data, Dimension};
 
 use crate::part::Part;
-use crate::{ArrayError, Arithmetic, LocalArray, LocalArrayBase};
+use crate::{Arithmetic, ArrayError, LocalArray, LocalArrayBase};
 
 impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// Zeros (`false` for `bool`), in C order. Local; every rank gives the same distribution.
@@ -37,7 +37,11 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
         T: Zeroable,
     {
         let part = Part::new(Arc::new(distribution.clone()), &comm)?;
-        Ok(Self { data: part.zeros()?, part: Arc::new(part), comm })
+        Ok(Self {
+            data: part.zeros()?,
+            part: Arc::new(part),
+            comm,
+        })
     }
 
     /// One value everywhere, padding included. Local.
@@ -83,7 +87,11 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     ///
     /// # Errors
     /// As [`zeros`](Self::zeros).
-    pub fn from_fn(distribution: &Distribution, comm: C, f: impl FnMut(&[i64]) -> T) -> Result<Self, ArrayError>
+    pub fn from_fn(
+        distribution: &Distribution,
+        comm: C,
+        f: impl FnMut(&[i64]) -> T,
+    ) -> Result<Self, ArrayError>
     where
         T: Zeroable,
     {
@@ -101,9 +109,18 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     where
         T: Element,
     {
-        let part = crate::import::part_of_all(dim_data, dap_protocol::ProtocolVersion::CURRENT, &comm, Ok(()))?;
+        let part = crate::import::part_of_all(
+            dim_data,
+            dap_protocol::ProtocolVersion::CURRENT,
+            &comm,
+            Ok(()),
+        )?;
         let data = dist_comm::agree::agree(&comm, part.zeros())?;
-        Ok(Self { data, part: Arc::new(part), comm })
+        Ok(Self {
+            data,
+            part: Arc::new(part),
+            comm,
+        })
     }
 }
 
@@ -118,9 +135,16 @@ impl<S: Data, D: Dimension, C: Communicator + Clone> LocalArrayBase<S, D, C> {
 }
 
 /// Fills `data` in C order by the indices in `globals`, one list per axis.
-fn fill_by_index<T, D: Dimension>(data: &mut Array<T, D>, globals: &[Vec<i64>], mut f: impl FnMut(&[i64]) -> T) {
+fn fill_by_index<T, D: Dimension>(
+    data: &mut Array<T, D>,
+    globals: &[Vec<i64>],
+    mut f: impl FnMut(&[i64]) -> T,
+) {
     let mut at = vec![0; globals.len()];
-    let mut global: Vec<i64> = globals.iter().map(|list| list.first().copied().unwrap_or(0)).collect();
+    let mut global: Vec<i64> = globals
+        .iter()
+        .map(|list| list.first().copied().unwrap_or(0))
+        .collect();
     for slot in data.iter_mut() {
         *slot = f(&global);
         for axis in (0..globals.len()).rev() {

@@ -11,7 +11,10 @@ use crate::part::Part;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 mod sealed {
-    #[expect(unnameable_types, reason = "that is the point: nobody else implements it")]
+    #[expect(
+        unnameable_types,
+        reason = "that is the point: nobody else implements it"
+    )]
     pub trait Sealed {}
 }
 
@@ -19,7 +22,9 @@ mod sealed {
 pub trait Operand<T, D>: sealed::Sealed {
     /// Where the elements come from.
     #[doc(hidden)]
-    fn side(&self) -> Side<'_, T, D>;
+    fn side<'a>(self) -> Side<'a, T, D>
+    where
+        Self: 'a;
 }
 
 /// What an [`Operand`] is.
@@ -45,7 +50,10 @@ where
     D: Dimension,
     C: Communicator,
 {
-    fn side(&self) -> Side<'_, S::Elem, D> {
+    fn side<'a>(self) -> Side<'a, S::Elem, D>
+    where
+        Self: 'a,
+    {
         Side::Array(self.data.view(), PartRef(&self.part))
     }
 }
@@ -54,8 +62,8 @@ macro_rules! scalar_operand {
     ($($t:ty),*) => {$(
         impl sealed::Sealed for $t {}
         impl<D: Dimension> Operand<$t, D> for $t {
-            fn side(&self) -> Side<'_, $t, D> {
-                Side::Scalar(*self)
+            fn side<'a>(self) -> Side<'a, $t, D> {
+                Side::Scalar(self)
             }
         }
     )*};
@@ -134,10 +142,12 @@ where
                     Zip::from(&self.data).and(&b).map_collect(|&a, &b| f(a, b))
                 } else {
                     let mut data = self.part.zeros::<R, D>()?;
-                    Zip::from(self.part.owned_of_mut(data.view_mut()))
-                        .and(self.owned())
-                        .and(part.owned_of(b))
-                        .for_each(|r, &a, &b| *r = f(a, b));
+                    let result = self.part.owned_of_mut(data.view_mut());
+                    // Where a rank owns nothing the extents may differ.
+                    if !result.is_empty() {
+                        let operands = Zip::from(result).and(self.owned()).and(part.owned_of(b));
+                        operands.for_each(|r, &a, &b| *r = f(a, b));
+                    }
                     data
                 }
             }
@@ -176,7 +186,11 @@ where
                     Zip::from(&mut self.data).and(&b).for_each(|a, &b| f(a, b));
                 } else {
                     let own = self.part.owned_of_mut(self.data.view_mut());
-                    Zip::from(own).and(part.owned_of(b)).for_each(|a, &b| f(a, b));
+                    if !own.is_empty() {
+                        Zip::from(own)
+                            .and(part.owned_of(b))
+                            .for_each(|a, &b| f(a, b));
+                    }
                 }
             }
         }

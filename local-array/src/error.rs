@@ -65,7 +65,9 @@ pub enum ArrayError {
         allowed: usize,
     },
     /// A local array of another extent than the distribution gives this rank.
-    #[error("rank {rank}: the local array has shape {given:?}, the distribution gives it {allowed:?}")]
+    #[error(
+        "rank {rank}: the local array has shape {given:?}, the distribution gives it {allowed:?}"
+    )]
     LocalShape {
         /// This rank.
         rank: usize,
@@ -83,7 +85,9 @@ pub enum ArrayError {
         allowed: ElementType,
     },
     /// Windows that reach beyond what the ranks store of their neighbours.
-    #[error("axis {axis}: windows of width {given} need {given} element(s) of padding, the distribution has {allowed}")]
+    #[error(
+        "axis {axis}: windows of width {given} need {given} element(s) of padding, the distribution has {allowed}"
+    )]
     Padding {
         /// The dimension.
         axis: usize,
@@ -103,7 +107,9 @@ pub enum ArrayError {
         allowed: u64,
     },
     /// The least or greatest element of an array without elements.
-    #[error("{operation} of an array without elements (global shape {shape:?}), allowed: at least one")]
+    #[error(
+        "{operation} of an array without elements (global shape {shape:?}), allowed: at least one"
+    )]
     Empty {
         /// `"min"` or `"max"`.
         operation: &'static str,
@@ -152,12 +158,20 @@ pub enum ArrayError {
 impl From<MapError> for ArrayError {
     fn from(error: MapError) -> Self {
         match error {
-            MapError::Kind { axis, given } => Self::InvalidMapCode { axis, given, allowed: "b, c or n" },
+            MapError::Kind { axis, given } => Self::InvalidMapCode {
+                axis,
+                given,
+                allowed: "b, c or n",
+            },
             other => Self::Map(other),
         }
     }
 }
 
 fn join(violations: &[Violation]) -> String {
-    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    violations
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }

@@ -39,13 +39,29 @@ where
         let differing = roots.iter().any(|&other| other != roots[0]);
         let root = usize::try_from(roots[0]).unwrap_or(usize::MAX);
         if root >= ranks {
-            return Err(ArrayError::InvalidRank { what: "root", given: root, allowed: ranks });
+            return Err(ArrayError::InvalidRank {
+                what: "root",
+                given: root,
+                allowed: ranks,
+            });
         }
         if differing {
-            let given = roots.iter().map(|&root| usize::try_from(root).unwrap_or(usize::MAX)).max().unwrap_or(root);
-            return Err(ArrayError::InvalidRank { what: "root, which differs between ranks,", given, allowed: root + 1 });
+            let given = roots
+                .iter()
+                .map(|&root| usize::try_from(root).unwrap_or(usize::MAX))
+                .max()
+                .unwrap_or(root);
+            return Err(ArrayError::InvalidRank {
+                what: "root, which differs between ranks,",
+                given,
+                allowed: root + 1,
+            });
         }
-        let axes = self.global_shape().iter().map(|&n| AxisDist::whole(n)).collect::<Result<Vec<_>, _>>()?;
+        let axes = self
+            .global_shape()
+            .iter()
+            .map(|&n| AxisDist::whole(n))
+            .collect::<Result<Vec<_>, _>>()?;
         let whole = Distribution::from_axes(axes, ranks, vec![root])?;
         let gathered = self.redistribute(&whole)?;
         Ok((self.comm.rank() == root).then_some(gathered.data))

@@ -62,9 +62,16 @@ impl<C: Communicator> HaloExchanger<C> {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_corners(distribution: &Distribution, corners: Corners, comm: C) -> Result<Self, ArrayError> {
+    pub fn with_corners(
+        distribution: &Distribution,
+        corners: Corners,
+        comm: C,
+    ) -> Result<Self, ArrayError> {
         if distribution.ranks() != comm.size() {
-            return Err(ArrayError::InvalidBaseComm { given: comm.size(), allowed: distribution.ranks() });
+            return Err(ArrayError::InvalidBaseComm {
+                given: comm.size(),
+                allowed: distribution.ranks(),
+            });
         }
         let plan = HaloPlan::with_corners(distribution, comm.rank(), corners)?;
         Ok(Self {
@@ -87,7 +94,10 @@ impl<C: Communicator> HaloExchanger<C> {
     /// # Errors
     /// [`ArrayError::IncompatibleArray`] when the array is not distributed as planned, the same on every rank;
     /// [`ArrayError::Comm`].
-    pub fn exchange<S, D, C2>(&mut self, array: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
+    pub fn exchange<S, D, C2>(
+        &mut self,
+        array: &mut LocalArrayBase<S, D, C2>,
+    ) -> Result<(), ArrayError>
     where
         S: DataMut<Elem: Element>,
         D: Dimension,
@@ -105,17 +115,30 @@ impl<C: Communicator> HaloExchanger<C> {
             // The next comparison is one of addresses.
             self.distribution = Arc::clone(given);
         }
-        with_memory_mut(array.data.view_mut(), |elements, layout| self.exchange_in(elements, layout))?
+        with_memory_mut(array.data.view_mut(), |elements, layout| {
+            self.exchange_in(elements, layout)
+        })?
     }
 
-    fn exchange_in<T: Element>(&mut self, elements: &mut [T], layout: &Layout) -> Result<(), ArrayError> {
-        self.messages.fit(self.plan.sends(), self.plan.recvs(), size_of::<T>())?;
-        let mut job = Job { plan: &self.plan, elements, layout, outcome: Ok(()) };
+    fn exchange_in<T: Element>(
+        &mut self,
+        elements: &mut [T],
+        layout: &Layout,
+    ) -> Result<(), ArrayError> {
+        self.messages
+            .fit(self.plan.sends(), self.plan.recvs(), size_of::<T>())?;
+        let mut job = Job {
+            plan: &self.plan,
+            elements,
+            layout,
+            outcome: Ok(()),
+        };
         if self.comm.size() == 1 {
             job.local();
         } else {
             let (sends, recvs) = (&self.messages.sends, &self.messages.recvs);
-            self.comm.exchange(TAG, sends, recvs, &mut job, &mut self.workspace)?;
+            self.comm
+                .exchange(TAG, sends, recvs, &mut job, &mut self.workspace)?;
         }
         Ok(job.outcome?)
     }
@@ -170,6 +193,8 @@ where
     pub fn exchange_halo(&mut self) -> Result<(), ArrayError> {
         let comm = &self.comm;
         let mut halo = agree(comm, HaloExchanger::new(self.part.distribution(), comm))?;
-        with_memory_mut(self.data.view_mut(), |elements, layout| halo.exchange_in(elements, layout))?
+        with_memory_mut(self.data.view_mut(), |elements, layout| {
+            halo.exchange_in(elements, layout)
+        })?
     }
 }

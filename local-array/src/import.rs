@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use dap_protocol::{DimData, DistBuffer, Element, ElementType, HostArray, LocalBuffer, Order, ProtocolVersion};
+use dap_protocol::{
+    DimData, DistBuffer, Element, ElementType, HostArray, LocalBuffer, Order, ProtocolVersion,
+};
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
 use ndarray::{ArrayBase, Dimension, IxDyn, OwnedRepr, RawData, ShapeBuilder};
@@ -31,7 +33,12 @@ impl<T: Element> IntoLocal for HostArray<T> {
         let given = data.len();
         let dim = IxDyn(&shape).set_f(order == Order::Fortran);
         ArrayBase::from_shape_vec(dim, data).map_err(|_| {
-            dap_protocol::ProtocolError::ElementCount { shape, expected: None, given }.into()
+            dap_protocol::ProtocolError::ElementCount {
+                shape,
+                expected: None,
+                given,
+            }
+            .into()
         })
     }
 }
@@ -91,7 +98,11 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
             Ok(data)
         });
         let data = agree(&comm, checked)?;
-        Ok(Self { data, part: Arc::new(part), comm })
+        Ok(Self {
+            data,
+            part: Arc::new(part),
+            comm,
+        })
     }
 }
 
@@ -107,7 +118,11 @@ where
     let data = buffer.into_local()?;
     let given = data.ndim();
     let ndim = D::NDIM.unwrap_or(given);
-    let wrong = ArrayError::InvalidDimension { what: "number of dimensions", given, ndim };
+    let wrong = ArrayError::InvalidDimension {
+        what: "number of dimensions",
+        given,
+        ndim,
+    };
     data.into_dimensionality::<D>().map_err(|_| wrong)
 }
 
@@ -126,8 +141,13 @@ pub(crate) fn part_of_all<C: Communicator>(
 ) -> Result<Part, ArrayError> {
     agree(comm, outcome)?;
     let sent = comm.all_gather_v(&metadata::encode(version, dim_data))?;
-    let parts = agree(comm, sent.iter().map(|bytes| metadata::decode(bytes)).collect::<Result<Vec<_>, _>>())?;
+    let parts = agree(
+        comm,
+        sent.iter()
+            .map(|bytes| metadata::decode(bytes))
+            .collect::<Result<Vec<_>, _>>(),
+    )?;
     // From here on every rank has the same metadata and comes to the same answer.
-    let distribution = metadata::whole(parts)?;
+    let distribution = metadata::whole(&parts)?;
     Part::new(Arc::new(distribution), comm)
 }

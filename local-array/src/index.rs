@@ -43,12 +43,19 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// [`ArrayError::InvalidDimension`] when there is no such axis.
     pub fn global_limits(&self, axis: usize) -> Result<Option<(i64, i64)>, ArrayError> {
         let Some(&len) = self.data.shape().get(axis) else {
-            return Err(ArrayError::InvalidDimension { what: "axis", given: axis, ndim: self.ndim() });
+            return Err(ArrayError::InvalidDimension {
+                what: "axis",
+                given: axis,
+                ndim: self.ndim(),
+            });
         };
         if len == 0 {
             return Ok(None);
         }
-        Ok(self.part.global_of(axis, 0).zip(self.part.global_of(axis, len - 1)))
+        Ok(self
+            .part
+            .global_of(axis, 0)
+            .zip(self.part.global_of(axis, len - 1)))
     }
 
     /// The flat index of a global one, in C order over the global shape. Local.
@@ -63,8 +70,11 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
             given: global[at].into(),
             allowed: shape.get(at).copied().unwrap_or(0),
         };
-        let index: Result<Vec<u64>, usize> =
-            global.iter().enumerate().map(|(at, &index)| u64::try_from(index).map_err(|_| at)).collect();
+        let index: Result<Vec<u64>, usize> = global
+            .iter()
+            .enumerate()
+            .map(|(at, &index)| u64::try_from(index).map_err(|_| at))
+            .collect();
         Ok(dist_maps::pack_index(shape, &index.map_err(outside)?)?)
     }
 

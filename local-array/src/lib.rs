@@ -1,4 +1,47 @@
 //! A rank's part of a distributed n-dimensional array, on `ndarray`.
+//!
+//! A [`LocalArray`] is three things: the rank's elements (an `ndarray` of any storage and memory order), the
+//! [`Distribution`](dist_maps::Distribution) of the whole, and a [`Communicator`](dist_comm::Communicator). It never computes
+//! who owns what and never owns a connection; those are the crates `dist-maps` and `dist-comm`.
+//!
+//! ```text
+//! dist-maps: who owns which index   ->  plan    -+
+//! ndarray:   this rank's elements   ->  slices  -+->  local-array  ->  dist-comm: bytes between ranks
+//! ```
+//!
+//! # Local and collective
+//!
+//! Every item says which it is. *Local* calls concern this rank alone and may differ from rank to rank. *Collective* ones are
+//! made by all ranks in the same order; they return the same error on all ranks, so that none is left waiting.
+//!
+//! | local | collective |
+//! |---|---|
+//! | `zeros`, `full`, `from_fn`, `from_array` | `from_distarray`, `from_dim_data`, [`SharedArray::zeros`] |
+//! | `get`, `checked_getitem`, `global_limits`, … | `sum`, `mean`, `min`, `max` |
+//! | operators, comparisons, `map`, `zip_map`, `map_windows` | `redistribute`, `asdist`, [`Redistributor::execute`] |
+//! | planning: [`Redistributor::new`], [`HaloExchanger::new`] | `exchange_halo`, [`HaloExchanger::exchange`], `gather_to` |
+//!
+//! Arrays combine element by element where their elements lie on the same ranks in the same order; the distributions tell,
+//! without communication. Otherwise that is [`ArrayError::IncompatibleArray`] on every rank, and `asdist_like` is the cure:
+//!
+//! ```
+//! use dist_comm::{Communicator, ThreadComm};
+//! use dist_maps::Distribution;
+//! use local_array::{ArrayError, LocalArray};
+//! use ndarray::Ix1;
+//!
+//! ThreadComm::run(2, |comm| {
+//!     let blocks = Distribution::over(2).shape([6]).block(0).build()?;
+//!     let cyclic = Distribution::over(2).shape([6]).cyclic(0).build()?;
+//!     let a = LocalArray::<f64, Ix1, _>::ones(&blocks, comm)?;
+//!     let b = LocalArray::<f64, Ix1, _>::ones(&cyclic, comm)?;
+//!     assert!(matches!(&a + &b, Err(ArrayError::IncompatibleArray { .. })));
+//!     let sum = (&a + &b.asdist_like(&a)?)?; // collective
+//!     assert_eq!(sum.sum()?, 12.0);
+//!     Ok::<_, ArrayError>(())
+//! })?;
+//! # Ok::<(), dist_comm::RunError<ArrayError>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -7,7 +7,7 @@ use std::ops;
 use dist_comm::Communicator;
 use ndarray::{Data, DataMut, Dimension};
 
-use crate::{ArrayError, Arithmetic, Bitwise, LocalArray, LocalArrayBase, Operand};
+use crate::{Arithmetic, ArrayError, Bitwise, LocalArray, LocalArrayBase, Operand};
 
 macro_rules! operator {
     ($bound:ident: $($op:ident $fn:ident, $assign:ident $assign_fn:ident, $try:ident $kernel:ident $sign:literal;)*) => {$(

@@ -18,7 +18,12 @@ pub(crate) struct Pairwise<A> {
 
 impl<A: Accumulator> Pairwise<A> {
     pub(crate) fn new() -> Self {
-        Self { pending: [A::ZERO; BLOCK], filled: 0, sums: Vec::with_capacity(64), blocks: 0 }
+        Self {
+            pending: [A::ZERO; BLOCK],
+            filled: 0,
+            sums: Vec::with_capacity(64),
+            blocks: 0,
+        }
     }
 
     /// Takes in the next elements of the stream.
@@ -66,7 +71,9 @@ impl<A: Accumulator> Pairwise<A> {
             rest.push(tail.iter().skip(1).fold(tail[0], |sum, &a| sum.add(a)));
         }
         let last = rest.pop();
-        last.map_or(A::ZERO, |last| rest.into_iter().rev().fold(last, |sum, left| left.add(sum)))
+        last.map_or(A::ZERO, |last| {
+            rest.into_iter().rev().fold(last, |sum, left| left.add(sum))
+        })
     }
 }
 
@@ -105,7 +112,10 @@ mod tests {
         let numbers: Vec<f64> = (0..10_000).map(|i| 1.0 / f64::from(i + 1)).collect();
         let whole = sum(&[&numbers]);
         for cut in [1, 7, 127, 128, 129, 4096, 9999] {
-            assert_eq!(sum(&[&numbers[..cut], &numbers[cut..]]).to_bits(), whole.to_bits());
+            assert_eq!(
+                sum(&[&numbers[..cut], &numbers[cut..]]).to_bits(),
+                whole.to_bits()
+            );
         }
         let one_by_one: Vec<&[f64]> = numbers.chunks(1).collect();
         assert_eq!(sum(&one_by_one).to_bits(), whole.to_bits());

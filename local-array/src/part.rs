@@ -36,9 +36,15 @@ enum Counted {
 }
 
 impl Part {
-    pub(crate) fn new<C: Communicator>(distribution: Arc<Distribution>, comm: &C) -> Result<Self, ArrayError> {
+    pub(crate) fn new<C: Communicator>(
+        distribution: Arc<Distribution>,
+        comm: &C,
+    ) -> Result<Self, ArrayError> {
         if comm.size() != distribution.ranks() {
-            return Err(ArrayError::InvalidBaseComm { given: comm.size(), allowed: distribution.ranks() });
+            return Err(ArrayError::InvalidBaseComm {
+                given: comm.size(),
+                allowed: distribution.ranks(),
+            });
         }
         let rank = comm.rank();
         let coords = distribution.coords(rank);
@@ -46,12 +52,23 @@ impl Part {
         let axes = distribution.axes();
         let (owned, counted) = match &coords {
             Some(coords) => (
-                axes.iter().zip(coords).map(|(axis, &coord)| axis.owned_local(coord)).collect(),
+                axes.iter()
+                    .zip(coords)
+                    .map(|(axis, &coord)| axis.owned_local(coord))
+                    .collect(),
                 counted(axes, coords),
             ),
             None => (vec![0..0; axes.len()], Counted::None),
         };
-        Ok(Self { distribution, rank, coords, shape, owned, counted, map: OnceLock::new() })
+        Ok(Self {
+            distribution,
+            rank,
+            coords,
+            shape,
+            owned,
+            counted,
+            map: OnceLock::new(),
+        })
     }
 
     pub(crate) fn distribution(&self) -> &Arc<Distribution> {
@@ -78,7 +95,10 @@ impl Part {
 
     /// Whether all that is stored is owned.
     pub(crate) fn is_unpadded(&self) -> bool {
-        self.owned.iter().zip(&self.shape).all(|(owned, &n)| owned.len() == n)
+        self.owned
+            .iter()
+            .zip(&self.shape)
+            .all(|(owned, &n)| owned.len() == n)
     }
 
     pub(crate) fn dim_data(&self) -> Result<DimData, ArrayError> {
@@ -88,7 +108,9 @@ impl Part {
     /// The index maps of this rank; `None` where it has no place in the grid.
     fn map(&self) -> Option<&MdMap> {
         let make = || MdMap::from_dim_data(&self.dim_data().ok()?).ok();
-        self.map.get_or_init(|| self.is_active().then(make).flatten()).as_ref()
+        self.map
+            .get_or_init(|| self.is_active().then(make).flatten())
+            .as_ref()
     }
 
     pub(crate) fn local_from_global(&self, global: &[i64]) -> Option<Vec<usize>> {
@@ -105,12 +127,20 @@ impl Part {
 
     /// The global index of position `local` of an axis.
     pub(crate) fn global_of(&self, axis: usize, local: usize) -> Option<i64> {
-        self.map()?.dims().get(axis)?.global_from_local(LocalIndex::new(local)).map(GlobalIndex::get)
+        self.map()?
+            .dims()
+            .get(axis)?
+            .global_from_local(LocalIndex::new(local))
+            .map(GlobalIndex::get)
     }
 
     /// The global indices of all that is stored, one list per axis.
     pub(crate) fn globals(&self) -> Vec<Vec<i64>> {
-        let of_axis = |axis: usize| (0..self.shape[axis]).map_while(|local| self.global_of(axis, local)).collect();
+        let of_axis = |axis: usize| {
+            (0..self.shape[axis])
+                .map_while(|local| self.global_of(axis, local))
+                .collect()
+        };
         (0..self.shape.len()).map(of_axis).collect()
     }
 
@@ -120,11 +150,18 @@ impl Part {
         if ndim == given {
             return Ok(());
         }
-        Err(ArrayError::InvalidDimension { what: "number of dimensions", given, ndim })
+        Err(ArrayError::InvalidDimension {
+            what: "number of dimensions",
+            given,
+            ndim,
+        })
     }
 
     /// Checks that `data` is what this rank stores.
-    pub(crate) fn check_data<S: RawData, D: Dimension>(&self, data: &ArrayBase<S, D>) -> Result<(), ArrayError> {
+    pub(crate) fn check_data<S: RawData, D: Dimension>(
+        &self,
+        data: &ArrayBase<S, D>,
+    ) -> Result<(), ArrayError> {
         self.check_ndim(data.ndim())?;
         if data.shape() != self.shape() {
             return Err(ArrayError::LocalShape {
@@ -145,15 +182,25 @@ impl Part {
             dim[axis] = n;
         }
         // ndarray's limit: the product of the extents that are not 0 fits isize.
-        let product = self.shape.iter().filter(|&&n| n != 0).try_fold(1_usize, |product, &n| product.checked_mul(n));
+        let product = self
+            .shape
+            .iter()
+            .filter(|&&n| n != 0)
+            .try_fold(1_usize, |product, &n| product.checked_mul(n));
         match product.filter(|&n| isize::try_from(n).is_ok()) {
             Some(n) => Ok((dim, if self.shape.contains(&0) { 0 } else { n })),
-            None => Err(ArrayError::Allocation { rank: self.rank, shape: self.shape.clone(), bytes: None }),
+            None => Err(ArrayError::Allocation {
+                rank: self.rank,
+                shape: self.shape.clone(),
+                bytes: None,
+            }),
         }
     }
 
     /// Zeros of the stored shape, in C order.
-    pub(crate) fn zeros<T: bytemuck::Zeroable, D: Dimension>(&self) -> Result<Array<T, D>, ArrayError> {
+    pub(crate) fn zeros<T: bytemuck::Zeroable, D: Dimension>(
+        &self,
+    ) -> Result<Array<T, D>, ArrayError> {
         let (dim, len) = self.dimension::<D>()?;
         let failed = || ArrayError::Allocation {
             rank: self.rank,
@@ -165,13 +212,27 @@ impl Part {
     }
 
     /// The owned part of a stored array.
-    pub(crate) fn owned_of<'a, T, D: Dimension>(&self, stored: ArrayView<'a, T, D>) -> ArrayView<'a, T, D> {
-        if self.is_unpadded() { stored } else { self.cut(stored) }
+    pub(crate) fn owned_of<'a, T, D: Dimension>(
+        &self,
+        stored: ArrayView<'a, T, D>,
+    ) -> ArrayView<'a, T, D> {
+        if self.is_unpadded() {
+            stored
+        } else {
+            self.cut(stored)
+        }
     }
 
     /// The owned part of a stored array, for writing.
-    pub(crate) fn owned_of_mut<'a, T, D: Dimension>(&self, stored: ArrayViewMut<'a, T, D>) -> ArrayViewMut<'a, T, D> {
-        if self.is_unpadded() { stored } else { self.cut(stored) }
+    pub(crate) fn owned_of_mut<'a, T, D: Dimension>(
+        &self,
+        stored: ArrayViewMut<'a, T, D>,
+    ) -> ArrayViewMut<'a, T, D> {
+        if self.is_unpadded() {
+            stored
+        } else {
+            self.cut(stored)
+        }
     }
 
     fn cut<S: RawData, D: Dimension>(&self, mut stored: ArrayBase<S, D>) -> ArrayBase<S, D> {
@@ -182,7 +243,11 @@ impl Part {
     }
 
     /// Hands `see` the owned elements that this rank counts, in C order, in runs; nothing when it counts none.
-    pub(crate) fn counted<T: Copy, D: Dimension>(&self, stored: ArrayView<'_, T, D>, see: impl FnMut(&[T])) {
+    pub(crate) fn counted<T: Copy, D: Dimension>(
+        &self,
+        stored: ArrayView<'_, T, D>,
+        see: impl FnMut(&[T]),
+    ) {
         match &self.counted {
             Counted::None => {}
             Counted::All => for_each_run(&self.owned_of(stored), see),
@@ -200,7 +265,8 @@ impl Part {
 
     /// How many elements [`counted`](Self::counted) hands over.
     pub(crate) fn count(&self) -> u64 {
-        let product = |lens: &mut dyn Iterator<Item = usize>| lens.fold(1, |product, n| product * n as u64);
+        let product =
+            |lens: &mut dyn Iterator<Item = usize>| lens.fold(1, |product, n| product * n as u64);
         match &self.counted {
             Counted::None => 0,
             Counted::All => product(&mut self.owned.iter().map(ExactSizeIterator::len)),
@@ -215,7 +281,13 @@ impl Part {
         if Arc::ptr_eq(mine, others) {
             return Ok(());
         }
-        let differ = |what, given: String, allowed: String| Err(ArrayError::IncompatibleArray { what, given, allowed });
+        let differ = |what, given: String, allowed: String| {
+            Err(ArrayError::IncompatibleArray {
+                what,
+                given,
+                allowed,
+            })
+        };
         if mine.global_shape() != others.global_shape() {
             return differ(
                 "global shape",
@@ -224,9 +296,13 @@ impl Part {
             );
         }
         if mine.ranks() != others.ranks() {
-            return differ("number of ranks", others.ranks().to_string(), mine.ranks().to_string());
+            return differ(
+                "number of ranks",
+                others.ranks().to_string(),
+                mine.ranks().to_string(),
+            );
         }
-        if !same_places(mine, others) {
+        if !mine.is_compatible(others) {
             return differ("distribution", summary(others), summary(mine));
         }
         Ok(())
@@ -238,20 +314,14 @@ impl Part {
     }
 }
 
-/// Whether every rank owns the same elements in the same local order.
-fn same_places(a: &Distribution, b: &Distribution) -> bool {
-    a.grid().shape() == b.grid().shape()
-        && a.targets() == b.targets()
-        && a.axes().iter().zip(b.axes()).all(|(a, b)| match (a, b) {
-            (AxisDist::Block { bounds: a, .. }, AxisDist::Block { bounds: b, .. }) => a == b,
-            (a, b) => a == b,
-        })
-}
-
 /// A distribution in a few characters, for an error.
 fn summary(distribution: &Distribution) -> String {
     let kinds: Vec<String> = distribution.axes().iter().map(axis_summary).collect();
-    format!("[{}] over a grid of {:?}", kinds.join(", "), distribution.grid().shape())
+    format!(
+        "[{}] over a grid of {:?}",
+        kinds.join(", "),
+        distribution.grid().shape()
+    )
 }
 
 fn axis_summary(axis: &AxisDist) -> String {
@@ -269,10 +339,18 @@ fn counted(axes: &[AxisDist], coords: &[usize]) -> Counted {
         return Counted::All;
     }
     let first = |(axis, &coord): (&AxisDist, &usize)| match axis {
-        AxisDist::Unstructured { indices, one_to_one: false, .. } => {
-            let below: std::collections::HashSet<i64> =
-                indices[..coord].iter().flat_map(|list| list.iter().copied()).collect();
-            (0..indices[coord].len()).filter(|&i| !below.contains(&indices[coord][i])).collect()
+        AxisDist::Unstructured {
+            indices,
+            one_to_one: false,
+            ..
+        } => {
+            let below: std::collections::HashSet<i64> = indices[..coord]
+                .iter()
+                .flat_map(|list| list.iter().copied())
+                .collect();
+            (0..indices[coord].len())
+                .filter(|&i| !below.contains(&indices[coord][i]))
+                .collect()
         }
         _ => (0..axis.owned_len(coord)).collect(),
     };

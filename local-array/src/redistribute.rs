@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dap_protocol::Element;
 use dist_comm::agree::agree;
-use dist_comm::{Communicator, ExchangeJob, Message, Workspace};
+use dist_comm::{CommExt, Communicator, ExchangeJob, Message, Workspace};
 use dist_maps::copy::{CopyError, Layout};
 use dist_maps::{Distribution, RedistPlan, Redistribution, Transfer};
 use ndarray::{ArrayView, ArrayViewMut, Data, DataMut, Dimension};
@@ -71,8 +71,18 @@ impl<C: Communicator> Redistributor<C> {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn permuted(src: &Distribution, dst: &Distribution, axes: &[usize], comm: C) -> Result<Self, ArrayError> {
-        Self::planned(&Redistribution::between(src, dst).permuted(axes), src, dst, comm)
+    pub fn permuted(
+        src: &Distribution,
+        dst: &Distribution,
+        axes: &[usize],
+        comm: C,
+    ) -> Result<Self, ArrayError> {
+        Self::planned(
+            &Redistribution::between(src, dst).permuted(axes),
+            src,
+            dst,
+            comm,
+        )
     }
 
     /// Plans another shape of as many elements, which keep their global C order. Local.
@@ -80,7 +90,12 @@ impl<C: Communicator> Redistributor<C> {
     /// # Errors
     /// As [`new`](Self::new), [`ArrayError::Plan`] also when the sizes differ.
     pub fn reshaped(src: &Distribution, dst: &Distribution, comm: C) -> Result<Self, ArrayError> {
-        Self::planned(&Redistribution::between(src, dst).reshaped(), src, dst, comm)
+        Self::planned(
+            &Redistribution::between(src, dst).reshaped(),
+            src,
+            dst,
+            comm,
+        )
     }
 
     fn planned(
@@ -91,7 +106,10 @@ impl<C: Communicator> Redistributor<C> {
     ) -> Result<Self, ArrayError> {
         for distribution in [src, dst] {
             if distribution.ranks() != comm.size() {
-                return Err(ArrayError::InvalidBaseComm { given: comm.size(), allowed: distribution.ranks() });
+                return Err(ArrayError::InvalidBaseComm {
+                    given: comm.size(),
+                    allowed: distribution.ranks(),
+                });
             }
         }
         let plan = change.plan(comm.rank())?;
@@ -141,19 +159,24 @@ impl<C: Communicator> Redistributor<C> {
         check_planned("destination", &self.dst, &dst.part)?;
         let (src, dst) = (src.data.view(), dst.data.view_mut());
         if self.plan.is_identity() {
-            return Ok(copy_all(&src, dst)?);
+            copy_all(&src, dst);
+            return Ok(());
         }
         if self.is_free_of_messages() {
             // Nothing moves between any two ranks, as every rank can tell.
             return Ok(with_memory(&src, |from, from_layout| {
-                with_memory_mut(dst, |to, to_layout| copy_local(&self.plan, (from, from_layout), (to, to_layout)))
+                with_memory_mut(dst, |to, to_layout| {
+                    copy_local(&self.plan, (from, from_layout), (to, to_layout))
+                })
             })???);
         }
         with_memory_mut(dst, |to, to_layout| {
             if self.lend(&src, (to, to_layout))? {
                 return Ok(());
             }
-            with_memory(&src, |from, from_layout| self.exchange((from, from_layout), (to, to_layout)))?
+            with_memory(&src, |from, from_layout| {
+                self.exchange((from, from_layout), (to, to_layout))
+            })?
         })?
     }
 
@@ -177,7 +200,10 @@ impl<C: Communicator> Redistributor<C> {
                 copy_local(&self.plan, (&mine, &mine_layout), (to, to_layout))?;
                 let recvs = self.plan.recvs().iter().zip(&self.peers);
                 // Each rank begins with another peer, lest all read the same memory at once.
-                let after = self.plan.recvs().partition_point(|recv| recv.peer() < self.plan.rank());
+                let after = self
+                    .plan
+                    .recvs()
+                    .partition_point(|recv| recv.peer() < self.plan.rank());
                 let (before, after) = (recvs.clone().take(after), recvs.skip(after));
                 for (recv, layout) in after.chain(before) {
                     let theirs = elements::<T>(parts.get(recv.peer()).copied().unwrap_or(&[]));
@@ -195,10 +221,17 @@ impl<C: Communicator> Redistributor<C> {
         src: (&[T], &Layout),
         dst: (&mut [T], &Layout),
     ) -> Result<(), ArrayError> {
-        self.messages.fit(self.plan.sends(), self.plan.recvs(), size_of::<T>())?;
-        let mut job = Job { plan: &self.plan, src, dst, outcome: Ok(()) };
+        self.messages
+            .fit(self.plan.sends(), self.plan.recvs(), size_of::<T>())?;
+        let mut job = Job {
+            plan: &self.plan,
+            src,
+            dst,
+            outcome: Ok(()),
+        };
         let (sends, recvs) = (&self.messages.sends, &self.messages.recvs);
-        self.comm.exchange(TAG, sends, recvs, &mut job, &mut self.workspace)?;
+        self.comm
+            .exchange(TAG, sends, recvs, &mut job, &mut self.workspace)?;
         Ok(job.outcome?)
     }
 }
@@ -213,7 +246,12 @@ pub(crate) struct Messages {
 
 impl Messages {
     /// Makes them anew when the elements have another size than before.
-    pub(crate) fn fit(&mut self, sends: &[Transfer], recvs: &[Transfer], element: usize) -> Result<(), CopyError> {
+    pub(crate) fn fit(
+        &mut self,
+        sends: &[Transfer],
+        recvs: &[Transfer],
+        element: usize,
+    ) -> Result<(), CopyError> {
         if self.element != element {
             self.sends = messages(sends, element)?;
             self.recvs = messages(recvs, element)?;
@@ -226,13 +264,22 @@ impl Messages {
 fn messages(transfers: &[Transfer], element: usize) -> Result<Vec<Message>, CopyError> {
     let message = |transfer: &Transfer| {
         let len = transfer.elements().checked_mul(element);
-        let len = len.ok_or(CopyError::Overflow { what: "number of bytes in a message" })?;
-        Ok(Message { peer: transfer.peer(), len })
+        let len = len.ok_or(CopyError::Overflow {
+            what: "number of bytes in a message",
+        })?;
+        Ok(Message {
+            peer: transfer.peer(),
+            len,
+        })
     };
     transfers.iter().map(message).collect()
 }
 
-fn check_planned(what: &'static str, planned: &Arc<Distribution>, part: &Part) -> Result<(), ArrayError> {
+fn check_planned(
+    what: &'static str,
+    planned: &Arc<Distribution>,
+    part: &Part,
+) -> Result<(), ArrayError> {
     let given = part.distribution();
     if Arc::ptr_eq(planned, given) || planned == given {
         return Ok(());
@@ -249,24 +296,24 @@ fn copy_local<T: Element>(
     (from, from_layout): (&[T], &Layout),
     (to, to_layout): (&mut [T], &Layout),
 ) -> Result<(), CopyError> {
-    plan.local().map_or(Ok(()), |local| local.copy(from, from_layout, to, to_layout))
+    plan.local()
+        .map_or(Ok(()), |local| local.copy(from, from_layout, to, to_layout))
 }
 
 /// One copy of all that is stored.
 fn copy_all<T: Element, D1: Dimension, D2: Dimension>(
     src: &ArrayView<'_, T, D1>,
     mut dst: ArrayViewMut<'_, T, D2>,
-) -> Result<(), CopyError> {
+) {
     if let (Some(from), Some(to)) = (src.as_slice(), dst.as_slice_mut())
         && from.len() == to.len()
     {
         to.copy_from_slice(from);
-        return Ok(());
+        return;
     }
     for (slot, &element) in dst.iter_mut().zip(src) {
         *slot = element;
     }
-    Ok(())
 }
 
 /// Packs, keeps and unpacks for [`Communicator::exchange`].
@@ -334,7 +381,10 @@ where
     /// The same on every rank: [`ArrayError::Plan`] when the shapes differ or this array lacks an index that the new
     /// distribution has, [`ArrayError::IncompatibleArray`] when the ranks give different distributions,
     /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
-    pub fn redistribute(&self, distribution: &Distribution) -> Result<LocalArray<S::Elem, D, C>, ArrayError> {
+    pub fn redistribute(
+        &self,
+        distribution: &Distribution,
+    ) -> Result<LocalArray<S::Elem, D, C>, ArrayError> {
         let change = Redistributor::new(self.distribution(), distribution, self.comm.clone());
         self.carry_out(change, distribution)
     }
@@ -403,27 +453,27 @@ where
         same_on_all_ranks(&self.comm, distribution)?;
         // The plan's errors follow from the distributions, which are the same everywhere.
         let mut change = change?;
-        let mut moved = agree(&self.comm, LocalArray::zeros(distribution, self.comm.clone()))?;
+        let mut moved = agree(
+            &self.comm,
+            LocalArray::zeros(distribution, self.comm.clone()),
+        )?;
         change.execute(self, &mut moved)?;
         Ok(moved)
     }
 }
 
 /// Checks that all ranks mean the same distribution. Collective.
-pub(crate) fn same_on_all_ranks<C: Communicator>(comm: &C, distribution: &Distribution) -> Result<(), ArrayError> {
-    use dist_comm::CommExt;
-    let hashes = comm.all_gather_value(fingerprint(distribution))?;
-    let Some(rank) = hashes.iter().position(|&hash| hash != hashes[0]) else { return Ok(()) };
+pub(crate) fn same_on_all_ranks<C: Communicator>(
+    comm: &C,
+    distribution: &Distribution,
+) -> Result<(), ArrayError> {
+    let hashes = comm.all_gather_value(distribution.compatibility_hash())?;
+    let Some(rank) = hashes.iter().position(|&hash| hash != hashes[0]) else {
+        return Ok(());
+    };
     Err(ArrayError::IncompatibleArray {
         what: "the distribution asked for",
         given: format!("hash {:#018x} on rank {rank}", hashes[rank]),
         allowed: format!("hash {:#018x}, as on rank 0", hashes[0]),
     })
-}
-
-fn fingerprint(distribution: &Distribution) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    format!("{:?}{:?}", distribution.axes(), distribution.targets()).hash(&mut hasher);
-    hasher.finish()
 }

@@ -53,7 +53,10 @@ where
         S::Elem: Summable,
     {
         let sum = self.sum_all(S::Elem::to_mean_acc)?;
-        #[expect(clippy::cast_precision_loss, reason = "a mean is no more exact than its count as a float")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a mean is no more exact than its count as a float"
+        )]
         let count = self.counted_size()? as f64;
         Ok(S::Elem::mean_of(sum, count))
     }
@@ -80,21 +83,31 @@ where
         self.extreme("max", Ordered::greater)
     }
 
-    fn sum_all<A: Accumulator>(&self, convert: impl Fn(S::Elem) -> A + Copy) -> Result<A, ArrayError>
+    fn sum_all<A: Accumulator>(
+        &self,
+        convert: impl Fn(S::Elem) -> A + Copy,
+    ) -> Result<A, ArrayError>
     where
         S::Elem: Copy,
     {
         let mut pairwise = Pairwise::new();
-        self.part.counted(self.data.view(), |run| pairwise.feed(run, convert));
+        self.part
+            .counted(self.data.view(), |run| pairwise.feed(run, convert));
         let mut sum = [pairwise.finish()];
-        self.comm.all_reduce_with(&mut sum, |acc, next: &A| *acc = acc.add(*next))?;
+        self.comm
+            .all_reduce_with(&mut sum, |acc, next: &A| *acc = acc.add(*next))?;
         Ok(sum[0])
     }
 
     /// How many elements count: the global size, unless unstructured lists leave some out. Collective in that case only,
     /// which every rank sees in the same metadata.
     fn counted_size(&self) -> Result<u128, ArrayError> {
-        if !self.distribution().axes().iter().any(|axis| axis.kind() == "u") {
+        if !self
+            .distribution()
+            .axes()
+            .iter()
+            .any(|axis| axis.kind() == "u")
+        {
             return Ok(self.global_size());
         }
         let all = self.comm.all_gather_value(self.part.count())?;
@@ -121,7 +134,10 @@ where
             bytemuck::cast_slice_mut(&mut all),
         )?;
         let best = all.iter().filter_map(Candidate::get).reduce(better);
-        best.ok_or_else(|| ArrayError::Empty { operation, shape: self.global_shape().to_vec() })
+        best.ok_or_else(|| ArrayError::Empty {
+            operation,
+            shape: self.global_shape().to_vec(),
+        })
     }
 }
 
@@ -134,10 +150,16 @@ struct Candidate {
 }
 
 impl Candidate {
-    const NONE: Self = Self { there: [0; 8], bytes: [0; 16] };
+    const NONE: Self = Self {
+        there: [0; 8],
+        bytes: [0; 16],
+    };
 
     fn of<T: NoUninit>(value: T) -> Self {
-        let mut candidate = Self { there: [1; 8], bytes: [0; 16] };
+        let mut candidate = Self {
+            there: [1; 8],
+            bytes: [0; 16],
+        };
         candidate.bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
         candidate
     }

@@ -61,14 +61,25 @@ where
         let part = Part::new(Arc::new(distribution.clone()), &comm)?;
         part.check_ndim(D::NDIM.unwrap_or(distribution.ndim()))?;
         let size = part.dimension::<D>().and_then(|(dim, len)| {
-            let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| isize::try_from(bytes).is_ok());
-            let failed =
-                || ArrayError::Allocation { rank: comm.rank(), shape: part.shape().to_vec(), bytes: None };
+            let bytes = len
+                .checked_mul(size_of::<T>())
+                .filter(|&bytes| isize::try_from(bytes).is_ok());
+            let failed = || ArrayError::Allocation {
+                rank: comm.rank(),
+                shape: part.shape().to_vec(),
+                bytes: None,
+            };
             Ok((dim, bytes.ok_or_else(failed)?))
         });
         let (dim, bytes) = agree(&comm, size)?;
         let bytes = comm.alloc_shared(bytes)?;
-        Ok(Self { bytes, dim, part: Arc::new(part), comm, elements: PhantomData })
+        Ok(Self {
+            bytes,
+            dim,
+            part: Arc::new(part),
+            comm,
+            elements: PhantomData,
+        })
     }
 
     /// The array, to be read. Local.
@@ -76,9 +87,20 @@ where
     /// # Errors
     /// [`ArrayError::Memory`] when the communicator gave memory that is not aligned, or of another length than asked for.
     pub fn view(&self) -> Result<LocalArrayView<'_, T, D, &C>, ArrayError> {
-        let elements = bytemuck::try_cast_slice(&self.bytes).map_err(|_| memory(&self.bytes))?;
-        let data = ArrayView::from_shape(self.dim.clone(), elements).map_err(|_| memory(&self.bytes))?;
-        Ok(LocalArrayView { data, part: Arc::clone(&self.part), comm: &self.comm })
+        // Bytes that are not there are not aligned either.
+        let elements = if self.bytes.is_empty() {
+            Ok(&[][..])
+        } else {
+            bytemuck::try_cast_slice(&self.bytes)
+        };
+        let elements = elements.map_err(|_| memory(&self.bytes))?;
+        let data =
+            ArrayView::from_shape(self.dim.clone(), elements).map_err(|_| memory(&self.bytes))?;
+        Ok(LocalArrayView {
+            data,
+            part: Arc::clone(&self.part),
+            comm: &self.comm,
+        })
     }
 
     /// The array, to be written. Local.
@@ -87,9 +109,19 @@ where
     /// As [`view`](Self::view).
     pub fn view_mut(&mut self) -> Result<LocalArrayViewMut<'_, T, D, &C>, ArrayError> {
         let failed = memory(&self.bytes);
-        let elements = bytemuck::try_cast_slice_mut(&mut self.bytes).map_err(|_| failed.clone())?;
+        let bytes = &mut self.bytes;
+        let elements = if bytes.is_empty() {
+            Ok(&mut [][..])
+        } else {
+            bytemuck::try_cast_slice_mut(bytes)
+        };
+        let elements = elements.map_err(|_| failed.clone())?;
         let data = ArrayViewMut::from_shape(self.dim.clone(), elements).map_err(|_| failed)?;
-        Ok(LocalArrayViewMut { data, part: Arc::clone(&self.part), comm: &self.comm })
+        Ok(LocalArrayViewMut {
+            data,
+            part: Arc::clone(&self.part),
+            comm: &self.comm,
+        })
     }
 }
 

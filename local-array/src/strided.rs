@@ -10,7 +10,10 @@ use ndarray::{ArrayView, ArrayViewMut, Axis, Dimension};
 
 /// The elements in C order: borrowed where they lie so, else a copy.
 pub(crate) fn c_order<'a, T: Copy, D: Dimension>(array: &'a ArrayView<'_, T, D>) -> Cow<'a, [T]> {
-    array.as_slice().map_or_else(|| Cow::Owned(array.iter().copied().collect()), Cow::Borrowed)
+    array.as_slice().map_or_else(
+        || Cow::Owned(array.iter().copied().collect()),
+        Cow::Borrowed,
+    )
 }
 
 /// Hands `f` the elements as a slice with its layout: borrowed where they are dense in any order, else a copy in C order.
@@ -19,7 +22,10 @@ pub(crate) fn with_memory<T: Copy, D: Dimension, R>(
     f: impl FnOnce(&[T], &Layout) -> R,
 ) -> Result<R, CopyError> {
     if let Some(slice) = array.as_slice_memory_order() {
-        return Ok(f(slice, &Layout::in_memory_order(array.shape(), array.strides())?));
+        return Ok(f(
+            slice,
+            &Layout::in_memory_order(array.shape(), array.strides())?,
+        ));
     }
     Ok(f(&c_order(array), &Layout::c_order(array.shape())?))
 }
@@ -76,7 +82,10 @@ fn pack_words<W: Pod, T: Element>(
     transfer.pack(src, layout, &mut words)?;
     let packed: &[u8] = bytemuck::cast_slice(&words);
     if bytes.len() != packed.len() {
-        return Err(CopyError::PackedLength { given: bytes.len() / size_of::<T>(), allowed: transfer.elements() });
+        return Err(CopyError::PackedLength {
+            given: bytes.len() / size_of::<T>(),
+            allowed: transfer.elements(),
+        });
     }
     bytes.copy_from_slice(packed);
     Ok(())
@@ -107,14 +116,19 @@ pub(crate) fn elements<T: Element>(bytes: &[u8]) -> Cow<'_, [T]> {
 }
 
 /// Hands over all elements in C order, in runs as long as the memory allows.
-pub(crate) fn for_each_run<T: Copy, D: Dimension>(elements: &ArrayView<'_, T, D>, mut see: impl FnMut(&[T])) {
+pub(crate) fn for_each_run<T: Copy, D: Dimension>(
+    elements: &ArrayView<'_, T, D>,
+    mut see: impl FnMut(&[T]),
+) {
     if let Some(all) = elements.as_slice() {
         see(all);
         return;
     }
     let ndim = elements.ndim();
     if ndim == 0 || elements.is_empty() {
-        elements.iter().for_each(|element| see(std::slice::from_ref(element)));
+        elements
+            .iter()
+            .for_each(|element| see(std::slice::from_ref(element)));
         return;
     }
     let mut buffer = Vec::new();

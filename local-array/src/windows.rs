@@ -80,13 +80,19 @@ where
                 size[axis] = around.window;
             }
             let extended;
-            let stored = if around.missing.iter().all(|&(lower, upper)| lower == 0 && upper == 0) {
+            let stored = if around
+                .missing
+                .iter()
+                .all(|&(lower, upper)| lower == 0 && upper == 0)
+            {
                 around.cut(self.data.view())
             } else {
                 extended = around.extend(&around.cut(self.data.view()), edge)?;
                 extended.view()
             };
-            Zip::from(&mut result).and(stored.windows(size)).for_each(|r, window| *r = f(window));
+            Zip::from(&mut result)
+                .and(stored.windows(size))
+                .for_each(|r, window| *r = f(window));
         }
         Ok(self.with_data(data, self.comm.clone()))
     }
@@ -103,12 +109,23 @@ struct Surroundings {
 
 impl Surroundings {
     fn of(part: &Part, width: usize) -> Self {
-        let per_axis = part.owned().iter().zip(part.shape()).map(|(owned, &stored)| {
-            let (below, above) = (owned.start.min(width), (stored - owned.end).min(width));
-            (owned.start - below..owned.end + above, (width - below, width - above))
-        });
+        let per_axis = part
+            .owned()
+            .iter()
+            .zip(part.shape())
+            .map(|(owned, &stored)| {
+                let (below, above) = (owned.start.min(width), (stored - owned.end).min(width));
+                (
+                    owned.start - below..owned.end + above,
+                    (width - below, width - above),
+                )
+            });
         let (covered, missing) = per_axis.unzip();
-        Self { window: width.saturating_mul(2).saturating_add(1), covered, missing }
+        Self {
+            window: width.saturating_mul(2).saturating_add(1),
+            covered,
+            missing,
+        }
     }
 
     fn cut<'a, T, D: Dimension>(&self, mut stored: ArrayView<'a, T, D>) -> ArrayView<'a, T, D> {
@@ -130,21 +147,28 @@ impl Surroundings {
                 continue;
             }
             let n = extended.len_of(Axis(axis));
-            let positions: Vec<usize> =
-                (0..lower + n + upper).map(|i| i.saturating_sub(lower).min(n - 1)).collect();
+            let positions: Vec<usize> = (0..lower + n + upper)
+                .map(|i| i.saturating_sub(lower).min(n - 1))
+                .collect();
             let mut wider = extended.select(Axis(axis), &positions);
             if let Edge::Constant(value) = edge {
-                wider.slice_axis_mut(Axis(axis), (0..lower).into()).fill(value);
-                wider.slice_axis_mut(Axis(axis), (lower + n..).into()).fill(value);
+                wider
+                    .slice_axis_mut(Axis(axis), (0..lower).into())
+                    .fill(value);
+                wider
+                    .slice_axis_mut(Axis(axis), (lower + n..).into())
+                    .fill(value);
             }
             extended = wider;
         }
         let given = extended.ndim();
-        extended.into_dimensionality().map_err(|_| ArrayError::InvalidDimension {
-            what: "number of dimensions",
-            given,
-            ndim: covered.ndim(),
-        })
+        extended
+            .into_dimensionality()
+            .map_err(|_| ArrayError::InvalidDimension {
+                what: "number of dimensions",
+                given,
+                ndim: covered.ndim(),
+            })
     }
 }
 
@@ -161,7 +185,8 @@ fn check_padding(axis: usize, dist: &AxisDist, width: usize) -> Result<(), Array
     };
     let mut least = u64::MAX;
     for coord in 0..dist.ranks() {
-        let (Some(owned), Some(stored)) = (dist.owned_range(coord), dist.stored_range(coord)) else {
+        let (Some(owned), Some(stored)) = (dist.owned_range(coord), dist.stored_range(coord))
+        else {
             return Err(lacking(0));
         };
         if owned.is_empty() {
@@ -169,12 +194,19 @@ fn check_padding(axis: usize, dist: &AxisDist, width: usize) -> Result<(), Array
         }
         for (has, needs) in [
             (owned.start - stored.start, owned.start.min(width_elements)),
-            (stored.end - owned.end, (dist.size() - owned.end).min(width_elements)),
+            (
+                stored.end - owned.end,
+                (dist.size() - owned.end).min(width_elements),
+            ),
         ] {
             if has < needs {
                 least = least.min(has);
             }
         }
     }
-    if least == u64::MAX { Ok(()) } else { Err(lacking(least)) }
+    if least == u64::MAX {
+        Ok(())
+    } else {
+        Err(lacking(least))
+    }
 }

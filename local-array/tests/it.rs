@@ -23,8 +23,14 @@ use dist_comm::ThreadComm;
 fn cases_on_thread_ranks() {
     for ranks in 1..=7 {
         for (name, case) in cases::all::<ThreadComm>() {
-            let outcome = ThreadComm::run(ranks, |comm| case(comm).map_err(|failure| failure.to_string()));
-            assert!(outcome.is_ok(), "{name} on {ranks} ranks: {}", outcome.err().map_or(String::new(), |e| e.to_string()));
+            let outcome = ThreadComm::run(ranks, |comm| {
+                case(comm).map_err(|failure| failure.to_string())
+            });
+            assert!(
+                outcome.is_ok(),
+                "{name} on {ranks} ranks: {}",
+                outcome.err().map_or(String::new(), |e| e.to_string())
+            );
         }
     }
 }

@@ -29,7 +29,10 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
+    let filter = std::env::args()
+        .skip(1)
+        .find(|arg| !arg.starts_with('-'))
+        .unwrap_or_default();
     let (mut passed, mut failed) = (0, 0);
     for (name, case) in cases::all::<MpiComm>() {
         if !name.contains(&filter) {
@@ -48,7 +51,14 @@ fn main() -> ExitCode {
     }
     if comm.rank() == 0 {
         let word = if failed == 0 { "ok" } else { "FAILED" };
-        println!("test result: {word}. {passed} passed; {failed} failed; on {} MPI ranks", comm.size());
+        println!(
+            "test result: {word}. {passed} passed; {failed} failed; on {} MPI ranks",
+            comm.size()
+        );
     }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

@@ -29,10 +29,15 @@ impl<'a, C: Communicator> Bench<'a, C> {
                 .measurement_time(Duration::from_secs(2))
                 .configure_from_args()
         };
-        Self { comm, place, criterion: (comm.rank() == 0).then(criterion) }
+        Self {
+            comm,
+            place,
+            criterion: (comm.rank() == 0).then(criterion),
+        }
     }
 
     /// Whether the ranks are MPI processes.
+    #[allow(dead_code, reason = "not every benchmark asks")]
     pub fn is_mpi(&self) -> bool {
         self.place == "mpi"
     }
@@ -51,7 +56,10 @@ impl<'a, C: Communicator> Bench<'a, C> {
         };
         let Some(criterion) = &mut self.criterion else {
             loop {
-                match comm.broadcast_value(0, 0_u64).expect("the number of repetitions") {
+                match comm
+                    .broadcast_value(0, 0_u64)
+                    .expect("the number of repetitions")
+                {
                     0 => return,
                     times => repeat(times),
                 };
@@ -62,7 +70,8 @@ impl<'a, C: Communicator> Bench<'a, C> {
         let parameter = format!("{}-{}", self.place, comm.size());
         group.bench_function(BenchmarkId::new(measure.function, parameter), |bencher| {
             bencher.iter_custom(|times| {
-                comm.broadcast_value(0, times).expect("the number of repetitions");
+                comm.broadcast_value(0, times)
+                    .expect("the number of repetitions");
                 repeat(times)
             });
         });
@@ -80,7 +89,8 @@ pub trait Job: Sync {
 /// Runs `job` under MPI when `mpirun` started this process, else on thread ranks, once for each of `ranks`.
 pub fn main(job: &impl Job, ranks: &[usize]) {
     #[cfg(feature = "mpi")]
-    if std::env::var_os("OMPI_COMM_WORLD_SIZE").is_some() || std::env::var_os("PMI_SIZE").is_some() {
+    if std::env::var_os("OMPI_COMM_WORLD_SIZE").is_some() || std::env::var_os("PMI_SIZE").is_some()
+    {
         let comm = dist_comm::MpiComm::world().expect("MPI starts");
         job.run(&mut Bench::new(&comm, "mpi"));
         return;

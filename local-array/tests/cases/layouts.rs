@@ -20,7 +20,12 @@ fn laid_out(elements: ArrayView2<'_, i64>) -> Vec<(&'static str, Array<i64, Ix2>
     let mut gaps = Array::zeros((2 * rows, 3 * columns));
     gaps.slice_mut(s![..;2, ..;3]).assign(&elements);
     let gaps = gaps.slice_move(s![..;2, ..;3]);
-    vec![("C", elements.to_owned()), ("Fortran", fortran), ("reversed", reversed), ("gaps", gaps)]
+    vec![
+        ("C", elements.to_owned()),
+        ("Fortran", fortran),
+        ("reversed", reversed),
+        ("gaps", gaps),
+    ]
 }
 
 type Part<'a, C> = LocalArrayBase<OwnedRepr<i64>, Ix2, &'a C>;
@@ -37,11 +42,14 @@ fn elements<C: Communicator>(
     distribution: &Distribution,
     comm: &C,
 ) -> Result<Array<i64, Ix2>, super::Failure> {
-    Ok(numbered(distribution, comm)?.into_local().into_dimensionality()?)
+    Ok(numbered(distribution, comm)?
+        .into_local()
+        .into_dimensionality()?)
 }
 
 pub fn any_memory_order_moves<C: Communicator>(comm: &C) -> Outcome {
-    let build = |kinds: [Kind; 2], padding| plain::distribution(&[13, 11], &kinds, padding, comm.size());
+    let build =
+        |kinds: [Kind; 2], padding| plain::distribution(&[13, 11], &kinds, padding, comm.size());
     let from = build([Kind::Block, Kind::Balanced], 1);
     let to = build([Kind::Cyclic(2), Kind::List(5)], 0);
     let (sources, wanted) = (elements(&from, comm)?, elements(&to, comm)?);
@@ -52,14 +60,26 @@ pub fn any_memory_order_moves<C: Communicator>(comm: &C) -> Outcome {
             let mut target = part(target, &to, comm)?;
             // ranks need not have the same order in memory
             change.execute(&source, &mut target)?;
-            same(target.local(), wanted.view(), &format!("{from_order} to {to_order}"))?;
+            same(
+                target.local(),
+                wanted.view(),
+                &format!("{from_order} to {to_order}"),
+            )?;
         }
         let whole = source.to_owned();
         source.fill(-1);
         source.owned_mut().assign(&whole.owned());
         source.exchange_halo()?;
-        same(source.local(), sources.view(), &format!("halo, {from_order}"))?;
-        same(source.map_windows(1, |w| w.sum())?.sum()?, whole.map_windows(1, |w| w.sum())?.sum()?, "windows")?;
+        same(
+            source.local(),
+            sources.view(),
+            &format!("halo, {from_order}"),
+        )?;
+        same(
+            source.map_windows(1, |w| w.sum())?.sum()?,
+            whole.map_windows(1, |w| w.sum())?.sum()?,
+            "windows",
+        )?;
     }
     // each rank another order
     let (name, source) = laid_out(sources.view()).swap_remove(comm.rank() % 4);
@@ -74,7 +94,12 @@ pub fn any_memory_order_reduces_to_the_same_bits<C: Communicator>(comm: &C) -> O
     let mut found = Vec::new();
     for (_, data) in laid_out(elements.view()) {
         let a = part(data, &d, comm)?.map(|&x| 1.0 / (x as f64 + 1.5));
-        found.push((a.sum()?.to_bits(), a.mean()?.to_bits(), a.min()?.to_bits(), a.max()?.to_bits()));
+        found.push((
+            a.sum()?.to_bits(),
+            a.mean()?.to_bits(),
+            a.min()?.to_bits(),
+            a.max()?.to_bits(),
+        ));
     }
     same(&found[1..], &vec![found[0]; 3][..], "bits")
 }

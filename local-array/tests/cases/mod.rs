@@ -19,41 +19,111 @@ pub type Case<C> = (&'static str, fn(&C) -> Outcome);
 /// All cases.
 pub fn all<C: Communicator>() -> Vec<Case<C>> {
     vec![
-        ("construct_places_elements_by_index", element::construct_places_elements_by_index),
-        ("global_and_local_indices_agree", element::global_and_local_indices_agree),
-        ("operators_equal_plain_ones", element::operators_equal_plain_ones),
-        ("padding_may_differ_between_operands", element::padding_may_differ_between_operands),
-        ("incompatible_arrays_are_the_same_error_everywhere", element::incompatible_arrays_are_the_same_error_everywhere),
-        ("wrong_arguments_are_typed_errors", element::wrong_arguments_are_typed_errors),
-        ("export_and_import_copy_nothing", element::export_and_import_copy_nothing),
-        ("parts_that_do_not_fit_are_refused_everywhere", element::parts_that_do_not_fit_are_refused_everywhere),
-        ("reductions_equal_plain_ones", reductions::reductions_equal_plain_ones),
-        ("sums_have_the_documented_order", reductions::sums_have_the_documented_order),
+        (
+            "construct_places_elements_by_index",
+            element::construct_places_elements_by_index,
+        ),
+        (
+            "global_and_local_indices_agree",
+            element::global_and_local_indices_agree,
+        ),
+        (
+            "operators_equal_plain_ones",
+            element::operators_equal_plain_ones,
+        ),
+        (
+            "padding_may_differ_between_operands",
+            element::padding_may_differ_between_operands,
+        ),
+        (
+            "incompatible_arrays_are_the_same_error_everywhere",
+            element::incompatible_arrays_are_the_same_error_everywhere,
+        ),
+        (
+            "wrong_arguments_are_typed_errors",
+            element::wrong_arguments_are_typed_errors,
+        ),
+        (
+            "export_and_import_copy_nothing",
+            element::export_and_import_copy_nothing,
+        ),
+        (
+            "parts_that_do_not_fit_are_refused_everywhere",
+            element::parts_that_do_not_fit_are_refused_everywhere,
+        ),
+        (
+            "reductions_equal_plain_ones",
+            reductions::reductions_equal_plain_ones,
+        ),
+        (
+            "sums_have_the_documented_order",
+            reductions::sums_have_the_documented_order,
+        ),
         ("nan_propagates", reductions::nan_propagates),
         ("types_have_their_sums", reductions::types_have_their_sums),
-        ("empty_arrays_have_no_extremes", reductions::empty_arrays_have_no_extremes),
-        ("repeated_indices_count_once", reductions::repeated_indices_count_once),
-        ("redistribution_moves_every_element", movement::redistribution_moves_every_element),
-        ("gathering_gives_the_whole", movement::gathering_gives_the_whole),
+        (
+            "empty_arrays_have_no_extremes",
+            reductions::empty_arrays_have_no_extremes,
+        ),
+        (
+            "repeated_indices_count_once",
+            reductions::repeated_indices_count_once,
+        ),
+        (
+            "redistribution_moves_every_element",
+            movement::redistribution_moves_every_element,
+        ),
+        (
+            "gathering_gives_the_whole",
+            movement::gathering_gives_the_whole,
+        ),
         ("permuted_and_reshaped", movement::permuted_and_reshaped),
-        ("shared_arrays_redistribute", movement::shared_arrays_redistribute),
+        (
+            "shared_arrays_redistribute",
+            movement::shared_arrays_redistribute,
+        ),
         ("every_type_moves", movement::every_type_moves),
-        ("different_targets_are_refused_everywhere", movement::different_targets_are_refused_everywhere),
+        (
+            "different_targets_are_refused_everywhere",
+            movement::different_targets_are_refused_everywhere,
+        ),
         ("any_memory_order_moves", layouts::any_memory_order_moves),
-        ("any_memory_order_reduces_to_the_same_bits", layouts::any_memory_order_reduces_to_the_same_bits),
-        ("halo_is_filled_from_the_owners", stencils::halo_is_filled_from_the_owners),
+        (
+            "any_memory_order_reduces_to_the_same_bits",
+            layouts::any_memory_order_reduces_to_the_same_bits,
+        ),
+        (
+            "halo_is_filled_from_the_owners",
+            stencils::halo_is_filled_from_the_owners,
+        ),
         ("periodic_halo_wraps", stencils::periodic_halo_wraps),
-        ("windows_equal_plain_ones", stencils::windows_equal_plain_ones),
-        ("windows_without_padding_are_refused", stencils::windows_without_padding_are_refused),
+        (
+            "windows_equal_plain_ones",
+            stencils::windows_equal_plain_ones,
+        ),
+        (
+            "windows_without_padding_are_refused",
+            stencils::windows_without_padding_are_refused,
+        ),
     ]
 }
 
 /// Fails with a text unless `condition`.
 pub fn ensure(condition: bool, text: impl FnOnce() -> String) -> Outcome {
-    if condition { Ok(()) } else { Err(text().into()) }
+    if condition {
+        Ok(())
+    } else {
+        Err(text().into())
+    }
 }
 
 /// Fails unless the two are equal.
-pub fn same<A: PartialEq<B> + std::fmt::Debug, B: std::fmt::Debug>(found: A, wanted: B, what: &str) -> Outcome {
-    ensure(found == wanted, || format!("{what}: found {found:?}, wanted {wanted:?}"))
+pub fn same<A: PartialEq<B> + std::fmt::Debug, B: std::fmt::Debug>(
+    found: A,
+    wanted: B,
+    what: &str,
+) -> Outcome {
+    ensure(found == wanted, || {
+        format!("{what}: found {found:?}, wanted {wanted:?}")
+    })
 }

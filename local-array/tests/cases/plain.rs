@@ -18,7 +18,9 @@ pub enum Kind {
 
 /// A number drawn from a seed.
 pub fn draw(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *seed = seed
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
     *seed >> 33
 }
 
@@ -73,7 +75,11 @@ fn grid(kinds: &[Kind], ranks: usize) -> Vec<usize> {
             continue;
         }
         open -= 1;
-        let mine = if open == 0 { left } else { (1..=left).filter(|p| p * p <= left).max().unwrap_or(1) };
+        let mine = if open == 0 {
+            left
+        } else {
+            (1..=left).filter(|p| p * p <= left).max().unwrap_or(1)
+        };
         left /= mine;
         grid.push(mine);
     }
@@ -92,7 +98,9 @@ pub fn zoo(shape: &[u64], ranks: usize) -> Vec<Distribution> {
         Kind::Balanced,
     ];
     let pick = |from: usize, step: usize| -> Vec<Kind> {
-        (0..shape.len()).map(|axis| kinds[(from + axis * step) % kinds.len()]).collect()
+        (0..shape.len())
+            .map(|axis| kinds[(from + axis * step) % kinds.len()])
+            .collect()
     };
     let mut all: Vec<Distribution> = (0..kinds.len())
         .map(|i| distribution(shape, &pick(i, i % 3), (i % 3) as u64, ranks))
@@ -114,29 +122,61 @@ fn distribution_on(shape: &[u64], used: usize, ranks: usize) -> Distribution {
         builder = builder.block(0);
     }
     let targets: Vec<usize> = (0..ranks).rev().take(grid.iter().product()).collect();
-    builder.grid(grid).targets(targets).build().expect("a valid distribution")
+    builder
+        .grid(grid)
+        .targets(targets)
+        .build()
+        .expect("a valid distribution")
 }
 
 /// Shapes that reach the corners: no dimension, no element, fewer elements than ranks, prime extents.
-pub const SHAPES: &[&[u64]] = &[&[], &[0], &[1], &[17], &[40], &[0, 5], &[2, 3], &[13, 9], &[5, 4, 6]];
+pub const SHAPES: &[&[u64]] = &[
+    &[],
+    &[0],
+    &[1],
+    &[17],
+    &[40],
+    &[0, 5],
+    &[2, 3],
+    &[13, 9],
+    &[5, 4, 6],
+];
 
 /// Per axis: the global index of each stored position, and whether it is owned.
 pub fn axes(distribution: &Distribution, rank: usize) -> Vec<Vec<(i64, bool)>> {
-    let dim_data = distribution.dim_data(rank).expect("a rank of the distribution");
+    let dim_data = distribution
+        .dim_data(rank)
+        .expect("a rank of the distribution");
     dim_data.dims().iter().map(axis).collect()
 }
 
 fn axis(dim: &DimDict) -> Vec<(i64, bool)> {
     let (p, r) = (dim.grid_size() as u64, dim.grid_rank() as u64);
     match dim.dist() {
-        Dist::Block { start, stop, padding, .. } => {
-            let low = if r == 0 { *start } else { start + padding.lower };
-            let high = if r + 1 == p { *stop } else { stop - padding.upper };
-            (*start..*stop).map(|g| (g as i64, (low..high).contains(&g))).collect()
+        Dist::Block {
+            start,
+            stop,
+            padding,
+            ..
+        } => {
+            let low = if r == 0 {
+                *start
+            } else {
+                start + padding.lower
+            };
+            let high = if r + 1 == p {
+                *stop
+            } else {
+                stop - padding.upper
+            };
+            (*start..*stop)
+                .map(|g| (g as i64, (low..high).contains(&g)))
+                .collect()
         }
-        Dist::Cyclic { block_size, .. } => {
-            (0..dim.size()).filter(|g| g / block_size % p == r).map(|g| (g as i64, true)).collect()
-        }
+        Dist::Cyclic { block_size, .. } => (0..dim.size())
+            .filter(|g| g / block_size % p == r)
+            .map(|g| (g as i64, true))
+            .collect(),
         Dist::Unstructured { indices, .. } => indices.iter().map(|&g| (g, true)).collect(),
     }
 }
@@ -144,7 +184,11 @@ fn axis(dim: &DimDict) -> Vec<(i64, bool)> {
 /// Every stored position in C order: its global index, and whether it is owned.
 pub fn cells(distribution: &Distribution, rank: usize) -> Vec<(Vec<i64>, bool)> {
     if distribution.coords(rank).is_none() {
-        return if distribution.ndim() == 0 { vec![(vec![], false)] } else { vec![] };
+        return if distribution.ndim() == 0 {
+            vec![(vec![], false)]
+        } else {
+            vec![]
+        };
     }
     let mut cells = vec![(Vec::new(), true)];
     for axis in axes(distribution, rank) {
@@ -164,7 +208,10 @@ pub fn cells(distribution: &Distribution, rank: usize) -> Vec<(Vec<i64>, bool)> 
 
 /// The flat index, in C order, of a global one.
 pub fn flat(shape: &[u64], index: &[i64]) -> i64 {
-    index.iter().zip(shape).fold(0, |flat, (&g, &n)| flat * n as i64 + g)
+    index
+        .iter()
+        .zip(shape)
+        .fold(0, |flat, (&g, &n)| flat * n as i64 + g)
 }
 
 /// Elements of a shape.

@@ -17,20 +17,48 @@ pub fn reductions_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
             let mut a = numbered(&distribution, comm)?;
             a.map_inplace(|x| *x = (*x * 37 + 11) % 101 - 40);
             // What is not owned must not count.
-            for (x, (_, owned)) in a.local_mut().iter_mut().zip(cells(&distribution, comm.rank())) {
+            for (x, (_, owned)) in a
+                .local_mut()
+                .iter_mut()
+                .zip(cells(&distribution, comm.rank()))
+            {
                 if !owned {
                     *x = 1_000_000;
                 }
             }
-            let all: Vec<i64> = (0..plain::size(shape) as i64).map(|x| (x * 37 + 11) % 101 - 40).collect();
+            let all: Vec<i64> = (0..plain::size(shape) as i64)
+                .map(|x| (x * 37 + 11) % 101 - 40)
+                .collect();
             same(a.sum()?, all.iter().sum::<i64>(), "sum")?;
             let mean = a.mean()?;
             if all.is_empty() {
                 ensure(mean.is_nan(), || format!("the mean of nothing is {mean}"))?;
-                ensure(matches!(a.min(), Err(ArrayError::Empty { operation: "min", .. })), || "min".into())?;
-                ensure(matches!(a.max(), Err(ArrayError::Empty { operation: "max", .. })), || "max".into())?;
+                ensure(
+                    matches!(
+                        a.min(),
+                        Err(ArrayError::Empty {
+                            operation: "min",
+                            ..
+                        })
+                    ),
+                    || "min".into(),
+                )?;
+                ensure(
+                    matches!(
+                        a.max(),
+                        Err(ArrayError::Empty {
+                            operation: "max",
+                            ..
+                        })
+                    ),
+                    || "max".into(),
+                )?;
             } else {
-                same(mean, all.iter().sum::<i64>() as f64 / all.len() as f64, "mean")?;
+                same(
+                    mean,
+                    all.iter().sum::<i64>() as f64 / all.len() as f64,
+                    "mean",
+                )?;
                 same(a.min()?, *all.iter().min().unwrap_or(&0), "min")?;
                 same(a.max()?, *all.iter().max().unwrap_or(&0), "max")?;
             }
@@ -108,13 +136,23 @@ pub fn sums_have_the_documented_order<C: Communicator>(comm: &C) -> Outcome {
 pub fn nan_propagates<C: Communicator>(comm: &C) -> Outcome {
     for at in 0..17 {
         let blocks = plain::distribution(&[17], &[Kind::Block], 1, comm.size());
-        let value = |index: &[i64]| if index[0] == at { f64::NAN } else { index[0] as f64 };
+        let value = |index: &[i64]| {
+            if index[0] == at {
+                f64::NAN
+            } else {
+                index[0] as f64
+            }
+        };
         let a = LocalArray::<f64, Ix1, _>::from_fn(&blocks, comm, value)?;
-        ensure(a.sum()?.is_nan() && a.mean()?.is_nan() && a.min()?.is_nan() && a.max()?.is_nan(), || {
-            format!("NaN at {at} is lost")
-        })?;
+        ensure(
+            a.sum()?.is_nan() && a.mean()?.is_nan() && a.min()?.is_nan() && a.max()?.is_nan(),
+            || format!("NaN at {at} is lost"),
+        )?;
         let b = a.map(|&x| f16::from_f64(x));
-        ensure(b.min()?.is_nan() && b.max()?.is_nan() && b.sum()?.is_nan(), || format!("half NaN at {at} is lost"))?;
+        ensure(
+            b.min()?.is_nan() && b.max()?.is_nan() && b.sum()?.is_nan(),
+            || format!("half NaN at {at} is lost"),
+        )?;
     }
     Ok(())
 }
@@ -129,23 +167,61 @@ pub fn types_have_their_sums<C: Communicator>(comm: &C) -> Outcome {
     same(a.map(|_| i8::MAX).sum()?, 38_100_i64, "i8 sums in i64")?;
     same(a.map(|_| u8::MAX).sum()?, 76_500_u64, "u8 sums in u64")?;
     same(a.map(|_| i16::MIN).mean()?, -32_768.0, "mean of i16")?;
-    same(a.map(|_| u64::MAX).sum()?, u64::MAX.wrapping_mul(300), "u64 wraps")?;
-    same(a.map(|_| i64::MAX).mean()?, i64::MAX as f64, "a mean does not wrap")?;
+    same(
+        a.map(|_| u64::MAX).sum()?,
+        u64::MAX.wrapping_mul(300),
+        "u64 wraps",
+    )?;
+    same(
+        a.map(|_| i64::MAX).mean()?,
+        i64::MAX as f64,
+        "a mean does not wrap",
+    )?;
     same(a.map(|&x| x as f32).sum()?, 44_850_f32, "f32")?;
-    same(a.map(|_| f16::from_f32(0.25)).sum()?, f16::from_f32(75.0), "f16")?;
-    same(a.map(|_| f16::from_f32(3.0)).mean()?, f16::from_f32(3.0), "mean of f16")?;
-    same(a.map(|_| bf16::from_f32(2.0)).sum()?, bf16::from_f32(600.0), "bf16")?;
-    same(a.map(|&x| Complex64::new(x as f64, 1.0)).sum()?, Complex64::new(44_850.0, 300.0), "complex")?;
-    same(a.map(|_| Complex32::new(1.0, -2.0)).mean()?, Complex32::new(1.0, -2.0), "mean of complex")
+    same(
+        a.map(|_| f16::from_f32(0.25)).sum()?,
+        f16::from_f32(75.0),
+        "f16",
+    )?;
+    same(
+        a.map(|_| f16::from_f32(3.0)).mean()?,
+        f16::from_f32(3.0),
+        "mean of f16",
+    )?;
+    same(
+        a.map(|_| bf16::from_f32(2.0)).sum()?,
+        bf16::from_f32(600.0),
+        "bf16",
+    )?;
+    same(
+        a.map(|&x| Complex64::new(x as f64, 1.0)).sum()?,
+        Complex64::new(44_850.0, 300.0),
+        "complex",
+    )?;
+    same(
+        a.map(|_| Complex32::new(1.0, -2.0)).mean()?,
+        Complex32::new(1.0, -2.0),
+        "mean of complex",
+    )
 }
 
 pub fn empty_arrays_have_no_extremes<C: Communicator>(comm: &C) -> Outcome {
     for shape in [&[0][..], &[0, 5], &[3, 0, 2]] {
-        let d = Distribution::over(comm.size()).shape(shape).block(0).build()?;
+        let d = Distribution::over(comm.size())
+            .shape(shape)
+            .block(0)
+            .build()?;
         let a = LocalArray::<f64, IxDyn, _>::zeros(&d, comm)?;
         same(a.sum()?, 0.0, "the sum of nothing")?;
         ensure(a.mean()?.is_nan(), || "the mean of nothing".into())?;
-        same(a.min().err(), Some(ArrayError::Empty { operation: "min", shape: shape.to_vec() }), "min")?;
+        same(
+            a.min().err(),
+            Some(ArrayError::Empty {
+                operation: "min",
+                shape: shape.to_vec(),
+            }),
+            "min",
+        )?;
     }
     Ok(())
 }
@@ -154,7 +230,10 @@ pub fn repeated_indices_count_once<C: Communicator>(comm: &C) -> Outcome {
     // every rank of the axis holds 0 and 1, and its own share besides
     let ranks = comm.size() as i64;
     let lists: Vec<Vec<i64>> = (0..ranks).map(|r| vec![1, 2 + r, 0]).collect();
-    let d = Distribution::over(comm.size()).shape([2 + ranks as u64, 3]).unstructured(0, lists).build()?;
+    let d = Distribution::over(comm.size())
+        .shape([2 + ranks as u64, 3])
+        .unstructured(0, lists)
+        .build()?;
     let a = numbered(&d, comm)?;
     let n = 3 * (2 + ranks);
     same(a.sum()?, n * (n - 1) / 2, "sum")?;

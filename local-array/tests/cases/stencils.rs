@@ -10,11 +10,19 @@ use super::plain::{self, Kind, cells, flat};
 use super::{Outcome, ensure, same};
 
 pub fn halo_is_filled_from_the_owners<C: Communicator>(comm: &C) -> Outcome {
-    let kinds = [Kind::Block, Kind::Balanced, Kind::Bounds(11), Kind::Cyclic(2), Kind::Whole];
+    let kinds = [
+        Kind::Block,
+        Kind::Balanced,
+        Kind::Bounds(11),
+        Kind::Cyclic(2),
+        Kind::Whole,
+    ];
     for shape in [&[0][..], &[3], &[23], &[9, 14], &[6, 5, 7]] {
         for (i, &first) in kinds.iter().enumerate() {
             for width in [0, 1, 2, 5] {
-                let kinds: Vec<Kind> = (0..shape.len()).map(|a| if a == 0 { first } else { kinds[(i + a) % 5] }).collect();
+                let kinds: Vec<Kind> = (0..shape.len())
+                    .map(|a| if a == 0 { first } else { kinds[(i + a) % 5] })
+                    .collect();
                 let d = plain::distribution(shape, &kinds, width, comm.size());
                 let mut a = numbered(&d, comm)?;
                 for (x, (_, owned)) in a.local_mut().iter_mut().zip(cells(&d, comm.rank())) {
@@ -26,7 +34,9 @@ pub fn halo_is_filled_from_the_owners<C: Communicator>(comm: &C) -> Outcome {
                 let stored = cells(&d, comm.rank());
                 for (&found, (index, _)) in a.local().iter().zip(&stored) {
                     let wanted = flat(shape, index);
-                    ensure(found == wanted, || format!("{shape:?} {kinds:?} {width}: at {index:?} {found}"))?;
+                    ensure(found == wanted, || {
+                        format!("{shape:?} {kinds:?} {width}: at {index:?} {found}")
+                    })?;
                 }
                 // planned once, carried out twice
                 let mut halo = HaloExchanger::new(&d, comm)?;
@@ -52,7 +62,12 @@ pub fn periodic_halo_wraps<C: Communicator>(comm: &C) -> Outcome {
     // 20 cells that repeat, and `width` cells at either edge that stand for the other end
     for width in [1_u64, 3] {
         let n = 20 + 2 * width;
-        let d = Distribution::over(comm.size()).shape([n]).block(0).padding(width).periodic(0).build()?;
+        let d = Distribution::over(comm.size())
+            .shape([n])
+            .block(0)
+            .padding(width)
+            .periodic(0)
+            .build()?;
         let value = |g: i64| (g - width as i64).rem_euclid(20);
         let mut a = LocalArray::<i64, Ix1, _>::from_fn(&d, comm, |index| value(index[0]))?;
         let wanted = a.local().to_owned();
@@ -92,7 +107,12 @@ pub fn windows_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
     for shape in [[1, 1], [2, 9], [12, 15]] {
         for width in [0_usize, 1, 2] {
             let kinds = [Kind::Bounds(5), Kind::Block];
-            let d = plain::distribution(&shape.map(|n| n as u64), &kinds, width as u64 + 1, comm.size());
+            let d = plain::distribution(
+                &shape.map(|n| n as u64),
+                &kinds,
+                width as u64 + 1,
+                comm.size(),
+            );
             let mut a = numbered(&d, comm)?;
             for (x, (_, owned)) in a.local_mut().iter_mut().zip(cells(&d, comm.rank())) {
                 if !owned {
@@ -100,9 +120,15 @@ pub fn windows_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
                 }
             }
             a.exchange_halo()?;
-            let a = LocalArray::<i64, Ix2, _>::from_array(a.into_local().into_dimensionality()?, &d, comm)?;
+            let a = LocalArray::<i64, Ix2, _>::from_array(
+                a.into_local().into_dimensionality()?,
+                &d,
+                comm,
+            )?;
             let weighted = |w: ndarray::ArrayView2<'_, i64>| {
-                w.indexed_iter().map(|((i, j), x)| x * (i as i64 * 7 + j as i64 + 1)).sum::<i64>()
+                w.indexed_iter()
+                    .map(|((i, j), x)| x * (i as i64 * 7 + j as i64 + 1))
+                    .sum::<i64>()
             };
             for constant in [None, Some(-3)] {
                 let edge = constant.map_or(Edge::Nearest, Edge::Constant);
@@ -121,12 +147,33 @@ pub fn windows_without_padding_are_refused<C: Communicator>(comm: &C) -> Outcome
     let d = plain::distribution(&[30], &[Kind::Block], 1, comm.size());
     let a = numbered(&d, comm)?;
     let wide = a.map_windows(2, |w| w.sum());
-    let cyclic = numbered(&plain::distribution(&[30], &[Kind::Cyclic(1)], 0, comm.size()), comm)?;
+    let cyclic = numbered(
+        &plain::distribution(&[30], &[Kind::Cyclic(1)], 0, comm.size()),
+        comm,
+    )?;
     let dealt = cyclic.map_windows(1, |w| w.sum());
     if comm.size() == 1 {
-        ensure(wide.is_ok() && dealt.is_ok(), || "one rank has it all".into())
+        ensure(wide.is_ok() && dealt.is_ok(), || {
+            "one rank has it all".into()
+        })
     } else {
-        same(wide.err(), Some(ArrayError::Padding { axis: 0, given: 2, allowed: 1 }), "too wide")?;
-        same(dealt.err(), Some(ArrayError::Padding { axis: 0, given: 1, allowed: 0 }), "dealt out")
+        same(
+            wide.err(),
+            Some(ArrayError::Padding {
+                axis: 0,
+                given: 2,
+                allowed: 1,
+            }),
+            "too wide",
+        )?;
+        same(
+            dealt.err(),
+            Some(ArrayError::Padding {
+                axis: 0,
+                given: 1,
+                allowed: 0,
+            }),
+            "dealt out",
+        )
     }
 }
