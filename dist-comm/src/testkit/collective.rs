@@ -278,8 +278,8 @@ fn typed(comm: &dyn Communicator) -> Verdict {
     let root = size - 1;
     same(
         "value",
-        &comm.broadcast_value(root, rank as u32).map_err(text)?,
-        &(u32::try_from(root).unwrap_or(0)),
+        &comm.broadcast_value(root, rank as u64).map_err(text)?,
+        &(root as u64),
     )?;
     let bytes = if rank == root {
         pattern(1, 2, 5000)

@@ -212,7 +212,7 @@ fn several(comm: &dyn OneSided) -> Verdict {
             same("byte", &byte, &[round * 3 + number])?;
         }
         comm.barrier().map_err(text)?;
-        if comm.rank() % 2 == 0 {
+        if comm.rank().is_multiple_of(2) {
             windows.reverse();
         }
         drop(windows);

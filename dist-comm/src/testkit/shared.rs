@@ -86,7 +86,7 @@ fn lend_shared(comm: &dyn Communicator) -> Verdict {
         })?;
         other.copy_from_slice(&pattern(comm.rank(), round + 9, 64));
         // Even ranks lend from one allocation, odd ones from the other.
-        let mine: &[u8] = if comm.rank() % 2 == 0 {
+        let mine: &[u8] = if comm.rank().is_multiple_of(2) {
             &memory[..5]
         } else {
             &other
@@ -121,7 +121,7 @@ fn come_and_go(comm: &dyn Communicator) -> Verdict {
         first.fill(round);
         let lent = lend(comm, &first, |_| vec![round; 5000])?;
         // In another order on every other rank.
-        if comm.rank() % 2 == 0 {
+        if comm.rank().is_multiple_of(2) {
             drop(first);
             drop(second);
         } else {

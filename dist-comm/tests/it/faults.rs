@@ -9,14 +9,17 @@ use dist_comm::{
     ThreadComm, Workspace,
 };
 
-fn panic_of<R: std::fmt::Debug, E: std::fmt::Debug + Clone>(
-    outcome: Result<Vec<R>, RunError<E>>,
-) -> (
+/// Who panicked, where, what it said, and how the others ended.
+type Panic<E> = (
     usize,
     Option<Operation>,
     String,
     Vec<(usize, RankFailure<E>)>,
-) {
+);
+
+fn panic_of<R: std::fmt::Debug, E: std::fmt::Debug + Clone>(
+    outcome: Result<Vec<R>, RunError<E>>,
+) -> Panic<E> {
     match outcome {
         Err(RunError::Rank {
             rank,
@@ -57,7 +60,7 @@ fn a_panic_poisons_all_ranks_within_seconds() {
 fn a_panic_in_a_call_names_the_call() {
     let outcome = ThreadComm::run(3, |comm| {
         comm.lend(&[1, 2, 3], &mut |_| {
-            assert!(comm.rank() != 2, "cannot read")
+            assert!(comm.rank() != 2, "cannot read");
         })?;
         comm.barrier()
     });
@@ -281,9 +284,9 @@ fn a_message_that_nobody_receives_is_taken_back() {
 fn a_long_message_of_another_length_is_an_error_on_both_ends() {
     let errors = ThreadComm::run(2, |comm| {
         let outcome = if comm.rank() == 0 {
-            comm.send(1, 1, &[1; 50_000])
+            comm.send(1, 1, &vec![1; 50_000])
         } else {
-            comm.recv(0, 1, &mut [0; 40_000])
+            comm.recv(0, 1, &mut vec![0; 40_000])
         };
         Ok::<_, CommError>(outcome.unwrap_err())
     })

@@ -77,7 +77,7 @@ fn sums_do_not_depend_on_timing() {
             if comm.rank() == slow {
                 std::thread::sleep(Duration::from_millis(2));
             }
-            let value = 1e17 / (comm.rank() as f64 + 0.1) - 3.0;
+            let value = 1e17 / (f64::from(u32::try_from(comm.rank()).unwrap()) + 0.1) - 3.0;
             Ok::<_, CommError>(comm.all_reduce_value(value, ReduceOp::Sum)?.to_bits())
         })
         .unwrap()

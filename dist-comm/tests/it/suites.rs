@@ -63,7 +63,7 @@ fn references_and_boxes_are_communicators() {
                 size: 0,
             })?;
         let shared: Arc<dyn Communicator> = Arc::from(comm.split(Some(0), 0)?.unwrap());
-        Ok::<_, CommError>([sum(comm)?, sum(&comm)?, sum(boxed)?, sum(shared)?])
+        Ok::<_, CommError>([sum(comm)?, sum(&boxed)?, sum(boxed)?, sum(shared)?])
     })
     .unwrap();
     assert_eq!(sums, [[6; 4]; 3]);
