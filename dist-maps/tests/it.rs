@@ -4,8 +4,18 @@
 mod algebra;
 #[path = "it/axes.rs"]
 mod axes;
+#[path = "it/copy.rs"]
+mod copy;
+#[path = "it/halo.rs"]
+mod halo;
 #[path = "it/oracle.rs"]
 mod oracle;
+#[path = "it/plan.rs"]
+mod plan;
+#[path = "it/recorded.rs"]
+mod recorded;
+#[path = "it/simulate.rs"]
+mod simulate;
 
 /// Property-test cases: `PROPTEST_CASES` where it is set.
 fn cases(default: u32) -> u32 {
