@@ -64,6 +64,19 @@ pub enum CopyError {
     },
 }
 
+impl CopyError {
+    /// The error of a piece of the bytes that begins at `start`.
+    pub(crate) fn shifted(self, start: usize) -> Self {
+        match self {
+            Self::Value { offset, element } => Self::Value {
+                offset: start + offset,
+                element,
+            },
+            Self::Length { .. } => self,
+        }
+    }
+}
+
 impl<B: LocalBuffer + ?Sized> LocalBuffer for &B {
     fn shape(&self) -> &[usize] {
         (**self).shape()

@@ -99,15 +99,28 @@ impl<B> DistBuffer<B> {
     }
 }
 
-/// What is probably the matter with a buffer whose extent is not the dictionary's.
-pub(crate) fn extent_hint(dim: &DimDict) -> Option<&'static str> {
-    match dim.dist() {
-        // The reference implementation credits a partial last block to rank 0.
-        Dist::Cyclic { block_size, .. } if !dim.size().is_multiple_of(*block_size) => Some(
-            "; block-cyclic with a partial last block: DistArray counts it on grid rank 0, such a buffer holds wrong elements and cannot be read",
-        ),
-        _ => None,
-    }
+/// What is probably the matter with a buffer whose extent `given` is not the dictionary's.
+pub(crate) fn extent_hint(dim: &DimDict, given: u64) -> Option<&'static str> {
+    let Dist::Cyclic { block_size, .. } = *dim.dist() else {
+        return None;
+    };
+    (Some(given) == distarrays_extent(dim, block_size)).then_some(
+        "; block-cyclic with a partial last block: DistArray counts it on grid rank 0, such a buffer holds wrong elements and cannot be read",
+    )
+}
+
+/// The extent by the formula of the reference implementation: full blocks dealt in turn, and a
+/// partial last one on rank 0 whoever's turn it is.
+fn distarrays_extent(dim: &DimDict, block_size: u64) -> Option<u64> {
+    let (full, partial) = (dim.size() / block_size, dim.size() % block_size);
+    let (ranks, rank) = (
+        u64::try_from(dim.grid_size()).ok()?,
+        u64::try_from(dim.grid_rank()).ok()?,
+    );
+    let blocks = full / ranks + u64::from(rank < full % ranks);
+    blocks
+        .checked_mul(block_size)?
+        .checked_add(if rank == 0 { partial } else { 0 })
 }
 
 fn check_shape(dim_data: &DimData, shape: &[usize]) -> Result<(), ProtocolError> {
@@ -120,7 +133,7 @@ fn check_shape(dim_data: &DimData, shape: &[usize]) -> Result<(), ProtocolError>
     for (axis, (dim, &extent)) in dim_data.into_iter().zip(shape).enumerate() {
         let (given, expected) = (u64::try_from(extent).unwrap_or(u64::MAX), dim.stored_len());
         if given != expected {
-            let hint = extent_hint(dim);
+            let hint = extent_hint(dim, given);
             return Err(ProtocolError::BufferShape {
                 axis,
                 given,
@@ -130,4 +143,30 @@ fn check_shape(dim_data: &DimData, shape: &[usize]) -> Result<(), ProtocolError>
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostArray;
+
+    #[test]
+    fn the_hint_is_for_the_extent_that_distarray_would_give() {
+        // 7 in blocks of 2 on two ranks: 4 and 3 elements, DistArray has 5 and 2
+        let hint = |rank, extent: usize| {
+            let dim_data = DimData::new(vec![DimDict::cyclic(7, 2, rank, 2).unwrap()]);
+            let buffer = HostArray::new(vec![extent], vec![0_u8; extent]).unwrap();
+            match DistBuffer::new(dim_data, buffer) {
+                Err(ProtocolError::BufferShape { hint, .. }) => hint.is_some(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(hint(0, 5) && hint(1, 2));
+        assert!(!hint(0, 3) && !hint(0, 2) && !hint(1, 5) && !hint(1, 4));
+        // 10 in blocks of 4 on three ranks: 6, 4, 0
+        let extents: Vec<_> = (0..3)
+            .map(|rank| distarrays_extent(&DimDict::cyclic(10, 3, rank, 4).unwrap(), 4))
+            .collect();
+        assert_eq!(extents, [Some(6), Some(4), Some(0)]);
+    }
 }

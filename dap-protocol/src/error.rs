@@ -297,6 +297,14 @@ pub enum ProtocolError {
         /// One past the last.
         len: usize,
     },
+    /// As many coordinates as the process grid has dimensions are needed.
+    #[error("{given} coordinate(s) were given, the process grid has {expected} dimension(s)")]
+    CoordinateCount {
+        /// Coordinates given.
+        given: usize,
+        /// Dimensions of the grid.
+        expected: usize,
+    },
 }
 
 impl From<Violation> for ProtocolError {

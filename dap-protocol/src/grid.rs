@@ -75,14 +75,13 @@ impl ProcessGrid {
     /// Rank at the given coordinates.
     ///
     /// # Errors
-    /// [`ProtocolError::OutsideGrid`] when a coordinate is out of range, or their number is wrong.
+    /// [`ProtocolError::CoordinateCount`] when their number is not that of the dimensions,
+    /// [`ProtocolError::OutsideGrid`] when a coordinate is out of range.
     pub fn rank(&self, coords: &[usize]) -> Result<usize, ProtocolError> {
         if coords.len() != self.shape.len() {
-            let len = self.shape.len() + 1;
-            return Err(ProtocolError::OutsideGrid {
-                what: "number of coordinates",
+            return Err(ProtocolError::CoordinateCount {
                 given: coords.len(),
-                len,
+                expected: self.shape.len(),
             });
         }
         let mut rank = 0;
@@ -97,5 +96,25 @@ impl ProcessGrid {
             rank = rank * n + coord;
         }
         Ok(rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_number_of_coordinates_names_the_right_one() {
+        let grid = ProcessGrid::new(vec![2, 3]).unwrap();
+        for coords in [&[1][..], &[1, 1, 0]] {
+            let e = grid.rank(coords).unwrap_err();
+            let given = coords.len();
+            assert_eq!(e, ProtocolError::CoordinateCount { given, expected: 2 });
+        }
+        let e = grid.rank(&[1]).unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "1 coordinate(s) were given, the process grid has 2 dimension(s)"
+        );
     }
 }

@@ -120,10 +120,22 @@ impl<T: Element> HostBuffer for HostArray<T> {
 
 impl<T: Element> HostBufferMut for HostArray<T> {
     fn copy_from_bytes(&mut self, bytes: &[u8]) -> Result<(), CopyError> {
-        if self.order == Order::Fortran {
-            self.order = Order::C;
+        if self.order == Order::C {
+            return copy_bytes_to_elements(bytes, &mut self.data);
         }
-        copy_bytes_to_elements(bytes, &mut self.data)
+        let (size, expected) = (size_of::<T>(), size_of_val(&self.data[..]));
+        if bytes.len() != expected {
+            return Err(CopyError::Length {
+                given: bytes.len(),
+                expected,
+            });
+        }
+        let chunks = bytes.chunks_exact(size).zip(fortran_offsets(&self.shape));
+        for (i, (chunk, at)) in chunks.enumerate() {
+            let slot = std::slice::from_mut(&mut self.data[at]);
+            copy_bytes_to_elements(chunk, slot).map_err(|e| e.shifted(i * size))?;
+        }
+        Ok(())
     }
 }
 
@@ -164,6 +176,30 @@ mod tests {
         let mut seen = Vec::new();
         a.visit_bytes(&mut |bytes| seen.extend_from_slice(bytes));
         assert_eq!(seen, [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn bytes_in_c_order_keep_the_order_in_memory() {
+        // [[0, 1, 2], [3, 4, 5]] column by column
+        let given = vec![0_u8, 3, 1, 4, 2, 5];
+        let mut a = HostArray::with_order(vec![2, 3], given.clone(), Order::Fortran).unwrap();
+        let before = a.clone();
+        let length = |given| CopyError::Length { given, expected: 6 };
+        assert_eq!(a.copy_from_bytes(&[9; 5]), Err(length(5)));
+        assert_eq!(a.copy_from_bytes(&[9; 7]), Err(length(7)));
+        assert_eq!(a, before);
+        a.copy_from_bytes(&[10, 11, 12, 13, 14, 15]).unwrap();
+        assert_eq!(a.order(), Order::Fortran);
+        assert_eq!(a.data(), [10, 13, 11, 14, 12, 15]);
+
+        let mut b = HostArray::with_order(vec![2, 2], vec![false; 4], Order::Fortran).unwrap();
+        assert_eq!(
+            b.copy_from_bytes(&[1, 0, 7, 1]),
+            Err(CopyError::Value {
+                offset: 2,
+                element: ElementType::Bool
+            })
+        );
     }
 
     #[test]

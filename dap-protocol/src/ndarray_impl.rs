@@ -74,13 +74,8 @@ where
             });
         }
         for (i, (chunk, slot)) in bytes.chunks_exact(size).zip(self.iter_mut()).enumerate() {
-            copy_bytes_to_elements(chunk, std::slice::from_mut(slot)).map_err(|e| match e {
-                CopyError::Value { element, .. } => CopyError::Value {
-                    offset: i * size,
-                    element,
-                },
-                CopyError::Length { .. } => e,
-            })?;
+            copy_bytes_to_elements(chunk, std::slice::from_mut(slot))
+                .map_err(|e| e.shifted(i * size))?;
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ pub fn dim_dict(
     if let (Some(dim), Some(extent)) = (&found, extent)
         && dim.stored_len() != extent
     {
-        let hint = crate::dist_buffer::extent_hint(dim).unwrap_or("");
+        let hint = crate::dist_buffer::extent_hint(dim, extent).unwrap_or("");
         let allowed = format!("{} (by the dictionary){hint}", dim.stored_len());
         reader.violate(Code::C8, "buffer extent", extent.to_string(), &allowed);
     }
