@@ -49,6 +49,8 @@ pub struct Repair {
     pub code: Code,
     /// The dimension, where one is meant.
     pub axis: Option<usize>,
+    /// The rank, where one is meant: a rank of the whole grid in a whole-set check.
+    pub rank: Option<usize>,
     /// The dictionary key, where one is meant.
     pub key: Option<String>,
     /// What was found.
@@ -62,6 +64,9 @@ impl fmt::Display for Repair {
         write!(f, "{}", self.code)?;
         if let Some(axis) = self.axis {
             write!(f, " axis {axis}")?;
+        }
+        if let Some(rank) = self.rank {
+            write!(f, " rank {rank}")?;
         }
         f.write_str(": ")?;
         if let Some(key) = &self.key {

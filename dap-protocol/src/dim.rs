@@ -1,5 +1,6 @@
 //! [`DimDict`]: one dimension of one rank's part, the protocol's dimension dictionary.
 
+mod extra;
 mod rules;
 mod spelling;
 mod value;
@@ -8,7 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use rules::{Rules, cyclic_start};
+pub(crate) use extra::unwritable;
+pub(crate) use rules::{LISTED, Rules, cyclic_start};
 pub(crate) use spelling::Spelling;
 pub(crate) use value::is_reserved;
 
@@ -61,7 +63,7 @@ pub enum Dist {
     /// `'c'`: blocks of `block_size`, dealt to the ranks in turn.
     Cyclic {
         /// First global index, `proc_grid_rank * block_size`: at least `size` where nothing is
-        /// held (there `size` itself, when the product does not fit 63 bits).
+        /// held (there `size` itself, when the product does not fit 63 bits or is less).
         start: u64,
         /// Elements per block, at least 1.
         block_size: u64,
@@ -154,7 +156,8 @@ impl DimDict {
         if let Dist::Cyclic { start, block_size } = &mut dist
             && *start >= size
         {
-            *start = cyclic_start(size, grid_rank, *block_size);
+            // Below `size` it would hold something, which a lenient reader was told it does not.
+            *start = cyclic_start(size, grid_rank, *block_size).max(size);
         }
         Self {
             size,
@@ -300,17 +303,6 @@ impl DimDict {
         }
     }
 
-    /// The same with a key that the protocol does not know; it survives a round trip. A key that
-    /// says something about this `dist_type` is left as it is: it has its own constructor.
-    #[must_use]
-    pub fn with_extra(mut self, key: impl Into<String>, value: Value) -> Self {
-        let key = key.into();
-        if !is_reserved(self.dist_type(), &key) {
-            self.extra.insert(key, value);
-        }
-        self
-    }
-
     /// Global extent, in elements: `size`.
     #[must_use]
     pub fn size(&self) -> u64 {
@@ -343,12 +335,6 @@ impl DimDict {
             Dist::Cyclic { .. } => "c",
             Dist::Unstructured { .. } => "u",
         }
-    }
-
-    /// Keys that the protocol does not know, as they were read.
-    #[must_use]
-    pub fn extra(&self) -> &BTreeMap<String, Value> {
-        &self.extra
     }
 
     /// Padding; none where this is no block.
@@ -413,10 +399,17 @@ impl DimDict {
         Some(start + lower..stop - upper)
     }
 
-    /// Elements owned here: the stored ones without communication padding.
+    /// Elements owned here: the stored ones without communication padding. By the rule of 0.10, as
+    /// [`DimDict::owned_range`].
     #[must_use]
     pub fn owned_len(&self) -> u64 {
-        self.owned_range()
+        self.owned_len_in(ProtocolVersion::CURRENT)
+    }
+
+    /// [`DimDict::owned_len`] by the rule of a protocol version.
+    #[must_use]
+    pub fn owned_len_in(&self, version: ProtocolVersion) -> u64 {
+        self.owned_range_in(version)
             .map_or_else(|| self.stored_len(), |range| range.end - range.start)
     }
 }

@@ -1,5 +1,7 @@
 //! [`DistBuffer`]: version, buffer and metadata, the protocol's three keys as a type.
 
+use std::ops::Range;
+
 use crate::{DimData, DimDict, Dist, LocalBuffer, ProtocolError, ProtocolVersion};
 
 /// One rank's part of a distributed array: what `__distarray__` returns.
@@ -24,6 +26,10 @@ pub struct DistBuffer<B> {
 
 impl<B: LocalBuffer> DistBuffer<B> {
     /// A part described by the current version of the protocol.
+    ///
+    /// Metadata that was read by another version belongs into [`DistBuffer::with_version`]: 0.9
+    /// counts padding at the edges of a periodic dimension otherwise, and the dictionaries do not
+    /// show by which version they were made.
     ///
     /// # Errors
     /// [`ProtocolError::BufferRank`] or [`ProtocolError::BufferShape`] when buffer and metadata differ.
@@ -68,6 +74,21 @@ impl<B> DistBuffer<B> {
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
         self.version
+    }
+
+    /// The global range owned along `axis`, by the rule of this part's own version; `None` where
+    /// that is no block, or no dimension. [`DimDict::owned_range`] follows 0.10 always.
+    #[must_use]
+    pub fn owned_range(&self, axis: usize) -> Option<Range<u64>> {
+        let dim = self.dim_data.dims().get(axis)?;
+        dim.owned_range_in(self.version)
+    }
+
+    /// Elements owned per dimension, by the rule of this part's own version.
+    #[must_use]
+    pub fn owned_shape(&self) -> Vec<u64> {
+        let owned = |dim: &DimDict| dim.owned_len_in(self.version);
+        self.dim_data.iter().map(owned).collect()
     }
 
     /// The metadata.
@@ -149,6 +170,28 @@ fn check_shape(dim_data: &DimData, shape: &[usize]) -> Result<(), ProtocolError>
 mod tests {
     use super::*;
     use crate::HostArray;
+
+    #[test]
+    fn what_is_owned_follows_the_parts_own_version() {
+        let edge = DimDict::block(18, 2, 0, 0..10)
+            .and_then(|dim| dim.with_padding(1, 1)?.with_periodic(true))
+            .unwrap();
+        let data = DimData::new(vec![edge, DimDict::cyclic(5, 2, 0, 2).unwrap()]);
+        let part = |version| {
+            let buffer = HostArray::new(vec![10, 3], vec![0_u8; 30]).unwrap();
+            let part = DistBuffer::with_version(version, data.clone(), buffer).unwrap();
+            let ranges = [0, 1, 2].map(|axis| part.owned_range(axis));
+            (part.owned_shape(), ranges)
+        };
+        assert_eq!(
+            part(ProtocolVersion::V0_10_0),
+            (vec![9, 3], [Some(0..9), None, None])
+        );
+        assert_eq!(
+            part(ProtocolVersion::V0_9_0),
+            (vec![8, 3], [Some(1..9), None, None])
+        );
+    }
 
     #[test]
     fn the_hint_is_for_the_extent_that_distarray_would_give() {

@@ -297,6 +297,24 @@ pub enum ProtocolError {
         /// One past the last.
         len: usize,
     },
+    /// A key of the protocol where one of another's own was asked for.
+    #[error("the key {key:?} is the protocol's own where dist_type is '{dist_type}'")]
+    ReservedKey {
+        /// The key.
+        key: String,
+        /// `"b"`, `"c"` or `"u"`.
+        dist_type: &'static str,
+    },
+    /// A value under a key that the protocol does not know, which could not be read back.
+    #[error("the value of key {key:?} is {given}, allowed: {allowed}")]
+    ExtraValue {
+        /// The start of the key.
+        key: String,
+        /// What is in it.
+        given: &'static str,
+        /// What can be read back.
+        allowed: String,
+    },
     /// As many coordinates as the process grid has dimensions are needed.
     #[error("{given} coordinate(s) were given, the process grid has {expected} dimension(s)")]
     CoordinateCount {

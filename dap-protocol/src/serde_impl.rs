@@ -187,7 +187,8 @@ mod tests {
                 .unwrap(),
             DimDict::cyclic(10, 2, 1, 2)
                 .unwrap()
-                .with_extra("x", Value::None),
+                .with_extra("x", Value::None)
+                .unwrap(),
             DimDict::unstructured(4, 2, 1, vec![-1, 3], true).unwrap(),
         ];
         let data = DimData::new(dims);

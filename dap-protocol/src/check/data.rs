@@ -33,6 +33,7 @@ pub fn dim_data(
             out.repairs.push(Repair {
                 code: Code::D1,
                 axis: None,
+                rank: None,
                 key: Some("dim_data".to_owned()),
                 given: format!("a {}", value.type_name()),
                 read_as: format!("a tuple of {}", items.len()),

@@ -2,9 +2,9 @@
 
 use super::reader::{Reader, shown};
 use super::{Checked, Strictness};
-use crate::dim::{Rules, Spelling, cyclic_start, is_reserved};
+use crate::dim::{LISTED, Rules, Spelling, cyclic_start, is_reserved, unwritable};
 use crate::error::excerpt;
-use crate::literal::{MAX_DEPTH, Value};
+use crate::literal::Value;
 use crate::{Code, DimDict, Dist, Padding, ProtocolVersion};
 
 /// Reads the dictionary of dimension `axis`.
@@ -24,21 +24,15 @@ pub fn dim_dict(
     let mut reader = Reader::new(Some(axis), value, strictness);
     let found = match value {
         Value::Dict(entries) if entries.is_empty() => alias(&mut reader, extent),
-        Value::Dict(entries) => kind(&mut reader, version).and_then(|kind| {
-            let dim = typed(&mut reader, kind);
-            let extra: Vec<_> = entries
-                .iter()
-                .filter(|(key, _)| !is_reserved(kind.letter(), key))
-                .collect();
-            for (key, _) in extra.iter().filter(|(_, v)| v.depth() > EXTRA_DEPTH) {
-                let allowed = format!("at most {EXTRA_DEPTH} brackets inside each other");
-                let given = "nested deeper".to_owned();
-                reader.violate(Code::C2, &excerpt(key), given, &allowed);
+        Value::Dict(entries) => {
+            if let Some(kind) = kind(&mut reader, version) {
+                let dim = typed(&mut reader, kind);
+                extra(&mut reader, kind, entries, dim)
+            } else {
+                common(&mut reader, false);
+                None
             }
-            let with =
-                |dim: DimDict, (key, value): &(String, Value)| dim.with_extra(key, value.clone());
-            dim.map(|dim| extra.into_iter().fold(dim, with))
-        }),
+        }
         other => {
             reader.violate(Code::D1, "dim_data", shown(other), "a dictionary");
             None
@@ -58,8 +52,25 @@ pub fn dim_dict(
     }
 }
 
-/// Depth of an unknown key's value, so that a file's header around it can be parsed again.
-const EXTRA_DEPTH: usize = MAX_DEPTH - 4;
+/// Keeps the keys that say nothing about a dimension of this kind.
+fn extra(
+    reader: &mut Reader<'_>,
+    kind: Kind,
+    entries: &[(String, Value)],
+    mut dim: Option<DimDict>,
+) -> Option<DimDict> {
+    for (key, value) in entries {
+        if is_reserved(kind.letter(), key) {
+            continue;
+        }
+        if let Some((given, allowed)) = unwritable(value) {
+            reader.violate(Code::C2, &excerpt(key), given.to_owned(), &allowed);
+            continue;
+        }
+        dim = dim.and_then(|dim| dim.with_extra(key, value.clone()).ok());
+    }
+    dim
+}
 
 /// The kinds, with 0.9's `n`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -125,19 +136,21 @@ fn alias(reader: &mut Reader<'_>, extent: Option<u64>) -> Option<DimDict> {
     Some(dim.with_spelling(spelling))
 }
 
-fn typed(reader: &mut Reader<'_>, kind: Kind) -> Option<DimDict> {
-    let before = reader.violations.len();
-    let whole = kind == Kind::Whole;
-    let or = |reader: &mut Reader<'_>, key: &str, default: i128| {
-        if whole && reader.get(key).is_none() {
-            Some(default)
-        } else {
-            reader.required(key)
-        }
-    };
+/// A required integer, or `default` where it may be missing and is.
+fn or(reader: &mut Reader<'_>, optional: bool, key: &str, default: i128) -> Option<i128> {
+    if optional && reader.get(key).is_none() {
+        Some(default)
+    } else {
+        reader.required(key)
+    }
+}
+
+/// `size`, `proc_grid_size` and `proc_grid_rank`, which every kind has; of `whole` ones the last
+/// two may be missing.
+fn common(reader: &mut Reader<'_>, whole: bool) -> [Option<i128>; 3] {
     let size = reader.required("size");
-    let grid_size = or(reader, "proc_grid_size", 1);
-    let grid_rank = or(reader, "proc_grid_rank", 0);
+    let grid_size = or(reader, whole, "proc_grid_size", 1);
+    let grid_rank = or(reader, whole, "proc_grid_rank", 0);
 
     let mut rules = Rules::default();
     if let Some(size) = size {
@@ -150,6 +163,13 @@ fn typed(reader: &mut Reader<'_>, kind: Kind) -> Option<DimDict> {
         (None, None) => {}
     }
     add(reader, rules);
+    [size, grid_size, grid_rank]
+}
+
+fn typed(reader: &mut Reader<'_>, kind: Kind) -> Option<DimDict> {
+    let before = reader.violations.len();
+    let whole = kind == Kind::Whole;
+    let [size, grid_size, grid_rank] = common(reader, whole);
     if whole && grid_size.is_some_and(|n| n > 1) {
         let given = grid_size.map_or_else(String::new, |n| n.to_string());
         reader.violate(
@@ -163,8 +183,8 @@ fn typed(reader: &mut Reader<'_>, kind: Kind) -> Option<DimDict> {
     let mut spelling = Spelling::default();
     let dist = match kind {
         Kind::Block | Kind::Whole => {
-            let start = or(reader, "start", 0);
-            let stop = or(reader, "stop", size.unwrap_or(0));
+            let start = or(reader, whole, "start", 0);
+            let stop = or(reader, whole, "stop", size.unwrap_or(0));
             block(reader, [size, grid_rank, start, stop], &mut spelling)
         }
         Kind::Cyclic => {
@@ -286,6 +306,19 @@ fn cyclic(
         (Some(rank), Some(start)) if rank >= 0 => (rank, start),
         _ => (0, 0),
     };
+    // A rank that says that it holds nothing, out of turn: what is missing is the whole set's matter.
+    let expected = rank.saturating_mul(block_size);
+    if let (Some(Ok(size)), Ok(block_size @ 1..)) =
+        (size.map(u64::try_from), u64::try_from(block_size))
+        && expected < size.into()
+        && at >= size.into()
+    {
+        let allowed = format!("{expected} (proc_grid_rank * block_size)");
+        let read_as = format!("{size}, nothing held");
+        let bent = reader.bend(Code::K2, "start", &Value::Int(at), &allowed, &read_as);
+        let start = size;
+        return bent.then_some(Dist::Cyclic { start, block_size });
+    }
     let mut rules = Rules::default();
     rules.cyclic(
         size.unwrap_or(i128::MAX).into(),
@@ -329,13 +362,21 @@ fn unstructured(reader: &mut Reader<'_>, spelling: &mut Spelling) -> Option<Dist
         return None;
     };
     let mut indices = Vec::with_capacity(items.len());
+    let mut bad = 0;
     for (at, item) in items.iter().enumerate() {
-        let Some(Ok(index)) = item.as_int().map(i64::try_from) else {
+        if let Some(Ok(index)) = item.as_int().map(i64::try_from) {
+            indices.push(index);
+            continue;
+        }
+        bad += 1;
+        if bad <= LISTED {
             let given = format!("{} at position {at}", shown(item));
             reader.violate(Code::U1, "indices", given, ALLOWED);
-            return None;
-        };
-        indices.push(index);
+        }
+    }
+    if bad > LISTED {
+        let given = format!("something else at {} more positions", bad - LISTED);
+        reader.violate(Code::U1, "indices", given, ALLOWED);
     }
     let mut rules = Rules::default();
     rules.indices(&indices);

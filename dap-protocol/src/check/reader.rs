@@ -43,6 +43,7 @@ impl<'a> Reader<'a> {
         self.repairs.push(Repair {
             code,
             axis: self.axis,
+            rank: None,
             key: Some(key.to_owned()),
             given,
             read_as,

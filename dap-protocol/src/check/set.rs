@@ -4,6 +4,7 @@ mod axis;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::{Repair, Strictness};
 use crate::{Code, DimData, DimDict, Dist, ProcessGrid, ProtocolVersion, Violation};
 
 /// How padding at the outer edge of a periodic dimension is to be read so that the owned counts
@@ -21,23 +22,36 @@ pub enum EdgeReading {
 pub struct SetReport {
     /// Every broken rule.
     pub violations: Vec<Violation>,
+    /// Padding that reaches over several neighbours, where that was let pass.
+    pub repairs: Vec<Repair>,
     /// Per dimension, where it is periodic and its edges are padded: the reading that fits, the
     /// version's own one first. `None` elsewhere, and where neither fits (S7 says so).
     pub edges: Vec<Option<EdgeReading>>,
 }
 
-/// Checks the parts of all ranks, in any order; each by itself is valid already.
+impl SetReport {
+    /// Whether the set keeps to every rule, with nothing let pass.
+    #[must_use]
+    pub fn is_conformant(&self) -> bool {
+        self.violations.is_empty() && self.repairs.is_empty()
+    }
+}
+
+/// Checks the parts of all ranks strictly, in any order; each by itself is valid already.
 ///
 /// Every broken rule is listed, with the rank in the grid's C order. A rule that builds on another
 /// (tiling on equal sizes, say) is looked at where that one holds.
 #[must_use]
 pub fn set(parts: &[(ProtocolVersion, DimData)]) -> Vec<Violation> {
-    set_report(parts).violations
+    set_report(parts, Strictness::Strict).violations
 }
 
 /// [`set`], and how periodic edges are to be read.
+///
+/// Leniently communication padding may reach beyond what the neighbour owns, to the ranks behind
+/// it, or up to the end of the dimension: S6, and S5 where the end cuts it short, are repairs then.
 #[must_use]
-pub fn set_report(parts: &[(ProtocolVersion, DimData)]) -> SetReport {
+pub fn set_report(parts: &[(ProtocolVersion, DimData)], strictness: Strictness) -> SetReport {
     let mut report = SetReport::default();
     let Some((first_version, first)) = parts.first() else {
         let none = Violation::new(Code::S1, "no rank", "at least one");
@@ -62,7 +76,7 @@ pub fn set_report(parts: &[(ProtocolVersion, DimData)]) -> SetReport {
         return report;
     };
     for axis in 0..first.ndim() {
-        let reading = axis::check(*first_version, axis, &ranks, &mut report.violations);
+        let reading = axis::check((*first_version, strictness), axis, &ranks, &mut report);
         report.edges.push(reading);
     }
     report

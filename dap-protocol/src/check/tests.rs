@@ -28,6 +28,82 @@ fn every_violation_is_listed() {
     let text = "{'dist_type': 'b', 'size': 10, 'proc_grid_size': 0, 'proc_grid_rank': -1, \
                 'start': -1, 'stop': 11, 'padding': (1,), 'periodic': 3}";
     assert_eq!(codes(text), "C4 C5 B1 B4 B3 C2");
+    // without a kind, the keys that every kind has
+    assert_eq!(codes("{'size': -1, 'proc_grid_size': 0}"), "C1 C1 C3 C4");
+    assert_eq!(
+        codes("{'dist_type': 'x', 'size': 4, 'proc_grid_size': 2, 'proc_grid_rank': 2}"),
+        "C6 C5"
+    );
+}
+
+#[test]
+fn every_bad_index_is_listed() {
+    let read = |indices: &str| {
+        let text = format!(
+            "{{'dist_type': 'u', 'size': 10, 'proc_grid_size': 1, 'proc_grid_rank': 0, \
+             'indices': ({indices},)}}"
+        );
+        let found = one(&text, None, Strictness::Strict);
+        let shown: Vec<_> = found.violations.iter().map(|v| v.given.clone()).collect();
+        (codes(&text), shown)
+    };
+    let (found, given) = read("3, 0.5, 3, 'x', 1, 1");
+    assert_eq!(found, "U1 U1 U2 U2");
+    assert_eq!(
+        given,
+        [
+            "0.5 at position 1",
+            "'x' at position 3",
+            "1 twice",
+            "3 twice"
+        ]
+    );
+    // beyond eight they are counted
+    let (_, given) = read(&["None"; 11].join(", "));
+    assert_eq!(given.len(), 9);
+    assert_eq!(given[8], "something else at 3 more positions");
+    let pairs: Vec<String> = (0..20).map(|i| (i / 2).to_string()).collect();
+    let (_, given) = read(&pairs.join(", "));
+    assert_eq!((given.len(), &*given[8]), (9, "2 more indices twice"));
+}
+
+#[test]
+fn a_numpy_array_is_written_as_a_tuple() {
+    let text = "{'dist_type': 'u', 'size': 9, 'proc_grid_size': 1, 'proc_grid_rank': 0, \
+                'indices': array([4, 8, 1], dtype=int64)}";
+    let dim = one(text, Some(3), Strictness::Strict).value.unwrap();
+    assert_eq!(
+        dim.to_value().to_string(),
+        "{'dist_type': 'u', 'indices': (4, 8, 1), 'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 9}"
+    );
+}
+
+#[test]
+fn a_cyclic_rank_may_say_that_it_holds_nothing() {
+    let text = |rank: u8, start: u64| {
+        format!(
+            "{{'dist_type': 'c', 'size': 10, 'proc_grid_size': 2, 'proc_grid_rank': {rank}, \
+             'start': {start}}}"
+        )
+    };
+    assert_eq!(codes(&text(1, 10)), "K2");
+    let found = one(&text(1, 12), Some(0), Strictness::Lenient);
+    assert_eq!(
+        found.repairs[0].to_string(),
+        "K2 axis 0: start is 12, read as 10, nothing held"
+    );
+    let empty = found.value.unwrap();
+    assert_eq!(empty.stored_len(), 0);
+    assert_eq!(empty.to_value().get("start"), Some(&Value::Int(10)));
+    // below the size it is no end at all
+    let found = one(&text(1, 9), None, Strictness::Lenient);
+    assert_eq!((found.codes(), found.repairs), (vec![Code::K2], vec![]));
+    // the whole set misses what the rank does not hold
+    let first = one(&text(0, 0), Some(5), Strictness::Strict).value.unwrap();
+    assert_eq!(
+        check_set(vec![first, empty]),
+        "S7 axis 0: sum of the owned counts is 5, allowed: 10 (size)"
+    );
 }
 
 #[test]
@@ -51,7 +127,7 @@ fn lenient_reading_reports_each_repair() {
         "{'dist_type': 'b', 'padding': (1, 0), 'periodic': True, 'proc_grid_rank': 1, \
          'proc_grid_size': 2, 'size': 10, 'start': 5, 'stop': 10, 'x': 3}"
     );
-    assert_eq!(codes(text), "C2");
+    assert_eq!(codes(text), "C2 C2 C2");
 }
 
 #[test]
@@ -73,12 +149,7 @@ fn optional_keys_survive_a_round_trip() {
 #[test]
 fn extra_keys_never_stand_for_the_protocols() {
     let dim = DimDict::cyclic(7, 2, 1, 1).unwrap();
-    let marked = dim
-        .clone()
-        .with_extra("block_size", 5_i64.into())
-        .with_extra("size", "x".into());
-    assert_eq!(marked, dim);
-    let stop = dim.with_extra("stop", Value::None).to_value();
+    let stop = dim.with_extra("stop", Value::None).unwrap().to_value();
     let found = dim_dict(0, &stop, None, NOW, Strictness::Strict);
     assert_eq!(found.value.unwrap().to_value(), stop);
 }
@@ -259,8 +330,71 @@ fn periodic_edges_by_the_reading_that_fits() {
         let parts: Vec<_> = (0..2)
             .map(|r| (version, DimData::new(vec![dims(r)])))
             .collect();
-        let report = set_report(&parts);
+        let report = set_report(&parts, Strictness::Strict);
         assert_eq!(report.violations, []);
         assert_eq!(report.edges, [Some(EdgeReading::Owned)]);
     }
+}
+
+fn report(version: ProtocolVersion, dims: &[DimDict], strictness: Strictness) -> SetReport {
+    let part = |dim: &DimDict| (version, DimData::new(vec![dim.clone()]));
+    let parts: Vec<_> = dims.iter().map(part).collect();
+    set_report(&parts, strictness)
+}
+
+#[test]
+fn halos_over_several_neighbours_are_no_error_leniently() {
+    // one element each on four ranks, two on each side, as far as there are any
+    let dims = [
+        block(4, 4, 0, (0, 3), (0, 2)),
+        block(4, 4, 1, (0, 4), (1, 2)),
+        block(4, 4, 2, (0, 4), (2, 1)),
+        block(4, 4, 3, (1, 4), (2, 0)),
+    ];
+    let strict = report(NOW, &dims, Strictness::Strict);
+    assert!(!strict.is_conformant() && strict.repairs.is_empty());
+    let lenient = report(NOW, &dims, Strictness::Lenient);
+    assert_eq!(lenient.violations, []);
+    assert!(!lenient.is_conformant());
+    let shown: Vec<String> = lenient.repairs.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        [
+            "S5 axis 0 rank 1: padding is 1, read as 1, over several neighbours",
+            "S6 axis 0 rank 0: padding is 2, read as 2, over several neighbours",
+            "S6 axis 0 rank 1: padding is 2, read as 2, over several neighbours",
+            "S6 axis 0 rank 2: padding is 2, read as 2, over several neighbours",
+            "S5 axis 0 rank 3: padding is 2, read as 2, over several neighbours",
+            "S6 axis 0 rank 3: padding is 2, read as 2, over several neighbours",
+        ]
+    );
+    // padding that nothing cuts short has its counterpart all the same
+    let lopsided = [
+        block(18, 2, 0, (0, 10), (0, 1)),
+        block(18, 2, 1, (7, 18), (2, 0)),
+    ];
+    let found = report(NOW, &lopsided, Strictness::Lenient);
+    assert_eq!(found.violations.len(), 1);
+    assert_eq!(found.violations[0].code, Code::S5);
+    let good = [
+        block(18, 2, 0, (0, 10), (0, 1)),
+        block(18, 2, 1, (8, 18), (1, 0)),
+    ];
+    assert!(report(NOW, &good, Strictness::Strict).is_conformant());
+}
+
+#[test]
+fn what_a_neighbour_owns_follows_the_sets_version() {
+    // rank 0 owns 5 with its periodic edge, 2 without; rank 1 starts one too late
+    let dims = [
+        block(12, 2, 0, (0, 8), (3, 3)),
+        block(12, 2, 1, (3, 12), (3, 0)),
+    ]
+    .map(|dim| dim.with_periodic(true).unwrap());
+    let codes = |version| -> Vec<Code> {
+        let found = report(version, &dims, Strictness::Strict).violations;
+        found.iter().map(|v| v.code).collect()
+    };
+    assert_eq!(codes(ProtocolVersion::V0_10_0), [Code::S4]);
+    assert_eq!(codes(ProtocolVersion::V0_9_0), [Code::S6, Code::S4]);
 }

@@ -3,6 +3,9 @@
 use crate::error::{Code, Violation};
 use crate::{MAX_SIZE, Padding};
 
+/// Bad entries of one list that are listed one by one; the others are counted.
+pub(crate) const LISTED: usize = 8;
+
 /// What was found wrong so far.
 #[derive(Default)]
 pub(crate) struct Rules {
@@ -123,14 +126,18 @@ impl Rules {
         }
         let mut sorted = indices.to_vec();
         sorted.sort_unstable();
-        let twice = sorted
-            .iter()
-            .zip(sorted.iter().skip(1))
-            .find(|(a, b)| a == b);
-        if let Some((index, _)) = twice {
-            let given = format!("{index} twice");
-            self.found
-                .push(Violation::new(Code::U2, given, "each index once").key("indices"));
+        let pairs = sorted.iter().zip(sorted.iter().skip(1));
+        let mut twice: Vec<i64> = pairs.filter(|(a, b)| a == b).map(|(&a, _)| a).collect();
+        twice.dedup();
+        let mut add = |given| {
+            let violation = Violation::new(Code::U2, given, "each index once");
+            self.found.push(violation.key("indices"));
+        };
+        for index in twice.iter().take(LISTED) {
+            add(format!("{index} twice"));
+        }
+        if let Some(more @ 1..) = twice.len().checked_sub(LISTED) {
+            add(format!("{more} more indices twice"));
         }
     }
 }

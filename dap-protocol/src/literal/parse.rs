@@ -29,7 +29,7 @@ pub enum NoteKind {
     BytesKey,
     /// `np.int64(5)`, `np.str_('b')`, `np.True_`: a `NumPy` scalar, read as its value.
     NumpyScalar,
-    /// `array([…])`: a `NumPy` array, read as a list.
+    /// `array([…])`: a `NumPy` array, read as a tuple.
     NumpyArray,
     /// A dictionary key that came before; the last value stands.
     DuplicateKey,
@@ -42,7 +42,7 @@ impl fmt::Display for NoteKind {
             Self::UnicodePrefix => "text prefix u",
             Self::BytesKey => "bytes as a dictionary key, read as text",
             Self::NumpyScalar => "NumPy scalar, read as its value",
-            Self::NumpyArray => "NumPy array, read as a list",
+            Self::NumpyArray => "NumPy array, read as a tuple",
             Self::DuplicateKey => "dictionary key a second time, the last value stands",
         })
     }
@@ -322,14 +322,17 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// `[…])`, or with `dtype=…` and `shape=…` before the bracket.
+    /// `[…])` as a tuple, which is what is written for it, or with `dtype=…` and `shape=…` before the bracket.
     fn array(&mut self, start: usize) -> Result<Value> {
         self.note(start, NoteKind::NumpyArray);
         self.skip_space();
         if self.peek() != Some(b'[') {
             return Err(self.unexpected("a list"));
         }
-        let value = self.value()?;
+        let value = match self.value()? {
+            Value::List(items) => Value::Tuple(items),
+            other => other,
+        };
         while self.take(b',') {
             self.skip_space();
             match self.name() {
@@ -406,16 +409,16 @@ mod tests {
             ("np.bool_(True)", "True", vec![(0, NumpyScalar)]),
             ("[np.False_]", "[False]", vec![(1, NumpyScalar)]),
             ("np.float64(1.5)", "1.5", vec![(0, NumpyScalar)]),
-            ("array([3, 1])", "[3, 1]", vec![(0, NumpyArray)]),
+            ("array([3, 1])", "(3, 1)", vec![(0, NumpyArray)]),
             (
                 "array([3,\n   1], dtype=int64)",
-                "[3, 1]",
+                "(3, 1)",
                 vec![(0, NumpyArray)],
             ),
-            ("np.array([], dtype='<i8')", "[]", vec![(0, NumpyArray)]),
+            ("np.array([], dtype='<i8')", "()", vec![(0, NumpyArray)]),
             (
                 "array([], shape=(0, 2), dtype=int64)",
-                "[]",
+                "()",
                 vec![(0, NumpyArray)],
             ),
             ("{b'a': 1}", "{'a': 1}", vec![(1, BytesKey)]),

@@ -19,9 +19,9 @@ pub enum Value {
     Str(String),
     /// A bytes literal, `b'…'`.
     Bytes(Vec<u8>),
-    /// `[…]`, and `array([…])`.
+    /// `[…]`
     List(Vec<Value>),
-    /// `(…)`
+    /// `(…)`, and `array([…])`.
     Tuple(Vec<Value>),
     /// `{…}` in the order of the text; keys are strings, the parser leaves none twice.
     Dict(Vec<(String, Value)>),
@@ -62,16 +62,6 @@ impl Value {
             Self::Int(n) => Some(*n),
             _ => None,
         }
-    }
-
-    /// Brackets inside each other: 0 for a number.
-    pub(crate) fn depth(&self) -> usize {
-        let deepest = match self {
-            Self::List(items) | Self::Tuple(items) => items.iter().map(Self::depth).max(),
-            Self::Dict(entries) => entries.iter().map(|(_, v)| v.depth()).max(),
-            _ => return 0,
-        };
-        1 + deepest.unwrap_or(0)
     }
 
     /// What Python calls the type.

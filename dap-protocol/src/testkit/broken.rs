@@ -250,7 +250,7 @@ pub fn set_mutations(set: &[DimData]) -> Vec<BrokenSet> {
         };
         if shared(0) {
             change(Code::S2, &|rank, dim| {
-                (rank == 0).then(|| dim.clone().with_extra("mark", Value::None))
+                (rank == 0).then(|| dim.clone().with_extra("mark", Value::None).ok())?
             });
         }
         match set[0][axis].dist() {

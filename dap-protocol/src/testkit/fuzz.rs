@@ -2,7 +2,7 @@
 
 use crate::check::{self, Strictness};
 use crate::literal::{Value, parse};
-use crate::{DimData, ProtocolVersion};
+use crate::{Code, DimData, ProtocolVersion};
 
 /// What parses prints, parses again to the same value, and prints the same.
 ///
@@ -42,7 +42,7 @@ pub fn fuzz_dim_data_json(value: &Value) {
             .filter_map(|item| check::dim_data(item, None, version, Strictness::Lenient).value)
             .map(|data| (version, data))
             .collect();
-        let report = check::set_report(&parts);
+        let report = check::set_report(&parts, Strictness::Strict);
         assert!(!parts.is_empty() || !report.violations.is_empty());
     }
 }
@@ -55,7 +55,10 @@ fn fuzz_value(value: &Value) {
                 let found = check::dim_data(value, shape, version, strictness);
                 assert_eq!(found.value.is_some(), found.violations.is_empty());
                 if let Some(data) = found.value {
-                    accepted(&data, shape);
+                    // A cyclic rank that ends out of turn is written as it was read.
+                    let bent = found.repairs.iter().any(|r| r.code == Code::K2);
+                    let reread = if bent { strictness } else { Strictness::Strict };
+                    accepted(&data, shape, reread);
                 }
             }
             let found = check::dist_buffer(value, Some(&[4]), strictness);
@@ -64,16 +67,20 @@ fn fuzz_value(value: &Value) {
     }
 }
 
-fn accepted(data: &DimData, shape: Option<&[usize]>) {
+fn accepted(data: &DimData, shape: Option<&[usize]>, strictness: Strictness) {
     let printed = data.to_value().to_string();
     let value = parse(&printed).expect("printed metadata parses");
-    let again = DimData::from_value(&value, shape).expect("printed metadata is valid");
+    let again = check::dim_data(&value, shape, ProtocolVersion::CURRENT, strictness);
+    let again = again.value.expect("printed metadata is valid");
     assert_eq!(&again, data);
     assert_eq!(again.to_value().to_string(), printed);
     for dim in data {
         assert!(dim.owned_len() <= dim.stored_len());
     }
     let _ = (data.global_size(), data.rank());
-    let report = check::set_report(&[(ProtocolVersion::CURRENT, data.clone())]);
+    let report = check::set_report(
+        &[(ProtocolVersion::CURRENT, data.clone())],
+        Strictness::Lenient,
+    );
     assert!(report.edges.len() <= data.ndim());
 }

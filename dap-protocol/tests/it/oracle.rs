@@ -27,8 +27,8 @@ const DIFFERENT: &[(&str, &[Code])] = &[
     ("v069", &[Code::U1]),
     ("v070", &[]),
     ("v075", &[Code::U2]),
-    ("v078", &[Code::U1]),
-    ("v079", &[Code::U1]),
+    ("v078", &[Code::U1; 3]),
+    ("v079", &[Code::U1; 2]),
     // nor at the shape of the buffer
     ("v114", &[Code::C8]),
     // knows one version only, and pre-releases of it

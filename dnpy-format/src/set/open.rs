@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dap_protocol::check::{EdgeReading, set_report};
+use dap_protocol::check::{EdgeReading, Strictness, set_report};
 use dap_protocol::{DimData, ElementType, ProcessGrid, ProtocolVersion};
 use dist_maps::Distribution;
 
@@ -217,7 +217,7 @@ impl Set {
             .iter()
             .map(|&i| (parts[i].info.version(), parts[i].info.dim_data().clone()))
             .collect();
-        let report = set_report(&placed);
+        let report = set_report(&placed, Strictness::Strict);
         if !report.violations.is_empty() {
             return Err(SetError::Inconsistent {
                 violations: report.violations,

@@ -1,34 +1,44 @@
 //! One dimension over all ranks: sameness, tiling, padding, counts.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::{EdgeReading, Part};
+use super::{EdgeReading, Part, SetReport};
+use crate::check::{Repair, Strictness};
 use crate::{Code, DimDict, Dist, Padding, ProtocolVersion, Violation};
 
 /// S2, S4 to S8 along one dimension, all ranks of the grid given in order.
 pub(super) fn check(
-    version: ProtocolVersion,
+    (version, strictness): (ProtocolVersion, Strictness),
     axis: usize,
     ranks: &[Part<'_>],
-    found: &mut Vec<Violation>,
+    report: &mut SetReport,
 ) -> Option<EdgeReading> {
-    let before = found.len();
-    let dims = representatives(axis, ranks, found)?;
+    let before = report.violations.len();
+    let dims = representatives(axis, ranks, &mut report.violations)?;
+    let counts = Counts::of(&dims);
+    let edges = counts.reading(version);
     match dims.first().map(|(_, dim)| dim.dist()) {
         Some(Dist::Block { .. }) => {
-            for line in lines(axis, ranks) {
-                interfaces(axis, &line, found);
+            let rule = match edges {
+                Some(EdgeReading::Owned) => ProtocolVersion::V0_10_0,
+                Some(EdgeReading::Communication) => ProtocolVersion::V0_9_0,
+                None => version,
+            };
+            for line in lines(axis, ranks, rule) {
+                interfaces(axis, &line, strictness, report);
             }
         }
         Some(Dist::Unstructured {
             one_to_one: true, ..
-        }) => disjoint(axis, &dims, found),
+        }) => disjoint(axis, &dims, &mut report.violations),
         _ => {}
     }
-    if found.len() > before {
+    if report.violations.len() > before {
         return None;
     }
-    sums(version, axis, &dims, found)
+    report.violations.extend(counts.violation(axis));
+    edges.filter(|_| counts.owned != counts.other)
 }
 
 /// S2: the dictionary of each coordinate, with the first rank that has it, where all that have
@@ -87,29 +97,14 @@ struct Block {
     start: u64,
     stop: u64,
     padding: Padding,
+    /// Elements owned, by the rule that edges are read by.
+    owned: u64,
     size: u64,
     grid_size: usize,
 }
 
-impl Block {
-    /// Elements owned, the edges of the grid included.
-    fn owned(&self) -> u64 {
-        let lower = if self.coord == 0 {
-            0
-        } else {
-            self.padding.lower
-        };
-        let upper = if self.coord + 1 == self.grid_size {
-            0
-        } else {
-            self.padding.upper
-        };
-        self.stop - self.start - lower - upper
-    }
-}
-
 /// The blocks that hold something, by line of ranks that differ in this coordinate only.
-fn lines(axis: usize, ranks: &[Part<'_>]) -> Vec<Vec<Block>> {
+fn lines(axis: usize, ranks: &[Part<'_>], rule: ProtocolVersion) -> Vec<Vec<Block>> {
     let mut lines: BTreeMap<Vec<usize>, Vec<Block>> = BTreeMap::new();
     for part in ranks {
         let dim = &part.data[axis];
@@ -130,6 +125,7 @@ fn lines(axis: usize, ranks: &[Part<'_>]) -> Vec<Vec<Block>> {
                 start,
                 stop,
                 padding,
+                owned: dim.owned_len_in(rule),
                 size: dim.size(),
                 grid_size: dim.grid_size(),
             });
@@ -141,6 +137,7 @@ fn lines(axis: usize, ranks: &[Part<'_>]) -> Vec<Vec<Block>> {
                 start: 0,
                 stop: 0,
                 padding: Padding::default(),
+                owned: 0,
                 size: dim.size(),
                 grid_size: dim.grid_size(),
             });
@@ -150,10 +147,11 @@ fn lines(axis: usize, ranks: &[Part<'_>]) -> Vec<Vec<Block>> {
 }
 
 /// S4, S5, S6 between neighbours on one line. Ranks that hold nothing are stepped over.
-fn interfaces(axis: usize, line: &[Block], found: &mut Vec<Violation>) {
+fn interfaces(axis: usize, line: &[Block], strictness: Strictness, report: &mut SetReport) {
     let mut add = |code, key: &str, rank, given: u64, allowed: String| {
         let violation = Violation::new(code, given.to_string(), allowed);
-        found.push(violation.key(key).axis(axis).rank(rank));
+        let violation = violation.key(key).axis(axis).rank(rank);
+        report.violations.push(violation);
     };
     if let Some(first) = line.first() {
         if first.start != 0 {
@@ -187,33 +185,75 @@ fn interfaces(axis: usize, line: &[Block], found: &mut Vec<Violation>) {
         }
     }
     for pair in line.windows(2) {
-        let (below, above) = (&pair[0], &pair[1]);
-        let (upper, lower) = (below.padding.upper, above.padding.lower);
-        if upper != lower {
-            let allowed = format!("{upper} (upper padding of rank {})", below.rank);
-            add(Code::S5, "padding", above.rank, lower, allowed);
-            continue;
-        }
-        // Padding fits into a block and blocks into 63 bits: no sum here overflows.
-        if above.start + upper + lower != below.stop {
-            let overlap = upper + lower;
-            let allowed = format!(
-                "{} (stop of rank {} less the padding of {overlap})",
-                below.stop.saturating_sub(overlap),
-                below.rank
-            );
-            add(Code::S4, "start", above.rank, above.start, allowed);
-        }
-        for (block, neighbour) in [(below, above), (above, below)] {
-            if upper > neighbour.owned() {
-                let allowed = format!(
-                    "at most {} (owned by rank {})",
-                    neighbour.owned(),
-                    neighbour.rank
-                );
-                add(Code::S6, "padding", block.rank, upper, allowed);
+        interface(axis, &pair[0], &pair[1], strictness, report);
+    }
+}
+
+/// S4, S5, S6 where `below` meets `above`.
+fn interface(
+    axis: usize,
+    below: &Block,
+    above: &Block,
+    strictness: Strictness,
+    report: &mut SetReport,
+) {
+    let (upper, lower) = (below.padding.upper, above.padding.lower);
+    // Leniently, padding that is too wide for the neighbour goes on behind it, up to the end.
+    let mut wide = |strictness, code, rank, given: u64, allowed: String| {
+        let given = given.to_string();
+        match strictness {
+            Strictness::Strict => {
+                let violation = Violation::new(code, given, allowed);
+                let violation = violation.key("padding").axis(axis).rank(rank);
+                report.violations.push(violation);
             }
+            Strictness::Lenient => report.repairs.push(Repair {
+                code,
+                axis: Some(axis),
+                rank: Some(rank),
+                key: Some("padding".to_owned()),
+                read_as: format!("{given}, over several neighbours"),
+                given,
+            }),
         }
+    };
+    let cut_short = match upper.cmp(&lower) {
+        Ordering::Less => below.stop == below.size && lower > below.owned,
+        Ordering::Equal => true,
+        Ordering::Greater => above.start == 0 && upper > above.owned,
+    };
+    if upper != lower {
+        let allowed = format!("{upper} (upper padding of rank {})", below.rank);
+        let strictness = if cut_short {
+            strictness
+        } else {
+            Strictness::Strict
+        };
+        wide(strictness, Code::S5, above.rank, lower, allowed);
+        if strictness == Strictness::Strict {
+            return;
+        }
+    }
+    for (block, padding, neighbour) in [(below, upper, above), (above, lower, below)] {
+        if padding > neighbour.owned {
+            let allowed = format!(
+                "at most {} (owned by rank {})",
+                neighbour.owned, neighbour.rank
+            );
+            wide(strictness, Code::S6, block.rank, padding, allowed);
+        }
+    }
+    // Padding fits into a block and blocks into 63 bits: no sum here overflows.
+    if above.start + upper + lower != below.stop {
+        let overlap = upper + lower;
+        let allowed = format!(
+            "{} (stop of rank {} less the padding of {overlap})",
+            below.stop.saturating_sub(overlap),
+            below.rank
+        );
+        let violation = Violation::new(Code::S4, above.start.to_string(), allowed);
+        let violation = violation.key("start").axis(axis).rank(above.rank);
+        report.violations.push(violation);
     }
 }
 
@@ -236,49 +276,66 @@ fn disjoint(axis: usize, dims: &[(usize, &DimDict)], found: &mut Vec<Violation>)
     }
 }
 
-/// S7, and for periodic dimensions with padded edges the reading by which it holds.
-fn sums(
-    version: ProtocolVersion,
-    axis: usize,
-    dims: &[(usize, &DimDict)],
-    found: &mut Vec<Violation>,
-) -> Option<EdgeReading> {
-    let (_, first) = *dims.first()?;
-    if matches!(
-        first.dist(),
-        Dist::Unstructured {
-            one_to_one: false,
-            ..
+/// S7: the owned counts along one dimension.
+struct Counts {
+    size: u128,
+    /// With periodic edges owned, as 0.10 says.
+    owned: u128,
+    /// Without them, as 0.9 says.
+    other: u128,
+    /// Whether they must sum to `size`: indices on several ranks are counted several times.
+    summed: bool,
+}
+
+impl Counts {
+    fn of(dims: &[(usize, &DimDict)]) -> Self {
+        let sum = |version: ProtocolVersion| -> u128 {
+            dims.iter()
+                .map(|(_, dim)| u128::from(dim.owned_len_in(version)))
+                .sum()
+        };
+        let first = dims.first().map(|&(_, dim)| dim);
+        let summed = first.is_some_and(|dim| {
+            !matches!(
+                dim.dist(),
+                Dist::Unstructured {
+                    one_to_one: false,
+                    ..
+                }
+            )
+        });
+        Self {
+            size: first.map_or(0, |dim| dim.size().into()),
+            owned: sum(ProtocolVersion::V0_10_0),
+            other: sum(ProtocolVersion::V0_9_0),
+            summed,
         }
-    ) {
-        return None; // indices on several ranks are counted several times
     }
-    let sum = |version: ProtocolVersion| -> u128 {
-        dims.iter()
-            .map(|(_, dim)| match dim.owned_range_in(version) {
-                Some(range) => u128::from(range.end - range.start),
-                None => u128::from(dim.stored_len()),
-            })
-            .sum()
-    };
-    let size = u128::from(first.size());
-    let (owned, other) = (sum(ProtocolVersion::V0_10_0), sum(ProtocolVersion::V0_9_0));
-    let mut readings = [
-        (EdgeReading::Owned, owned),
-        (EdgeReading::Communication, other),
-    ];
-    if !version.periodic_edge_is_owned() {
-        readings.reverse();
+
+    /// The reading of periodic edges by which the counts sum to the size, the version's own first.
+    fn reading(&self, version: ProtocolVersion) -> Option<EdgeReading> {
+        let mut readings = [
+            (EdgeReading::Owned, self.owned),
+            (EdgeReading::Communication, self.other),
+        ];
+        if !version.periodic_edge_is_owned() {
+            readings.reverse();
+        }
+        let fits = readings.into_iter().find(|&(_, sum)| sum == self.size);
+        fits.map(|(reading, _)| reading).filter(|_| self.summed)
     }
-    if let Some((reading, _)) = readings.into_iter().find(|&(_, sum)| sum == size) {
-        return (owned != other).then_some(reading);
+
+    fn violation(&self, axis: usize) -> Option<Violation> {
+        let (owned, other, size) = (self.owned, self.other, self.size);
+        if !self.summed || [owned, other].contains(&size) {
+            return None;
+        }
+        let given = if owned == other {
+            owned.to_string()
+        } else {
+            format!("{owned}, or {other} without the periodic edges")
+        };
+        let violation = Violation::new(Code::S7, given, format!("{size} (size)"));
+        Some(violation.key("sum of the owned counts").axis(axis))
     }
-    let given = if owned == other {
-        owned.to_string()
-    } else {
-        format!("{owned}, or {other} without the periodic edges")
-    };
-    let violation = Violation::new(Code::S7, given, format!("{size} (size)"));
-    found.push(violation.key("sum of the owned counts").axis(axis));
-    None
 }
