@@ -159,21 +159,19 @@ fn extents(shape: &[usize]) -> String {
 
 /// The global indices along a dimension, in a few characters.
 fn indices(dim: &DimDict) -> String {
-    let turn = |block_size: &u64| block_size * dim.grid_size() as u64;
     match dim.dist() {
         _ if dim.stored_len() == 0 => "-".to_owned(),
+        _ if dim.stored_len() == dim.size() => format!("0..{}", dim.size()),
         Dist::Block { start, stop, .. } => format!("{start}..{stop}"),
-        Dist::Cyclic {
-            start,
-            block_size: 1,
-        } => format!("{start}, {}, …", start + turn(&1)),
         Dist::Cyclic { start, block_size } => {
-            let next = start + turn(block_size);
-            format!(
-                "{start}..{}, {next}..{}, …",
-                start + block_size,
-                next + block_size
-            )
+            let turn = block_size * dim.grid_size() as u64;
+            let starts = (0..2).map(|round| start + round * turn);
+            let blocks = starts.filter(|&at| at < dim.size());
+            let texts = blocks.map(|at| match block_size {
+                1 => format!("{at}, "),
+                _ => format!("{at}..{}, ", (at + block_size).min(dim.size())),
+            });
+            texts.collect::<String>() + "…"
         }
         Dist::Unstructured { .. } => "listed".to_owned(),
     }
