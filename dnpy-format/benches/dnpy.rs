@@ -133,7 +133,7 @@ fn reading(c: &mut Criterion) {
 
         let mut open = c.benchmark_group("dnpy/open");
         open.bench_function(format!("mapped/{mib}MiB"), |b| {
-            b.iter(|| black_box(mapped()))
+            b.iter(|| black_box(mapped()));
         });
         open.finish();
     }

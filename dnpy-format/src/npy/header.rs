@@ -127,9 +127,16 @@ pub(crate) fn header_of<R: Read>(source: &mut Source<R>) -> Result<Header, DnpyE
     } else {
         bytes.into_iter().map(char::from).collect() // Latin-1
     };
-    let value = parse(&text).map_err(|source| DnpyError::Literal {
-        offset: text_offset + source.offset as u64,
-        source,
+    let value = parse(&text).map_err(|mut source| {
+        if version.0 != 3 {
+            // one byte of Latin-1 may be two of the text
+            let before = text.as_bytes().iter().take(source.offset);
+            source.offset = before.filter(|&&b| b & 0xc0 != 0x80).count();
+        }
+        DnpyError::Literal {
+            offset: text_offset + source.offset as u64,
+            source,
+        }
     })?;
     let (descr, fortran_order, shape) = entries(&value, text_offset)?;
     let (element_type, byte_order) =
@@ -328,6 +335,15 @@ mod tests {
         let text =
             "{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846975, 0), }\n";
         assert_eq!(read(text).unwrap().byte_len(), 0);
+    }
+
+    #[test]
+    fn offsets_count_bytes_of_the_file() {
+        let mut bytes = b"\x93NUMPY\x01\x00\x0c\x00{'d': '".to_vec();
+        bytes.extend_from_slice(b"\xe9\xe9\xe9\xe9\xe9");
+        bytes[8] = u8::try_from(bytes.len() - 10).unwrap();
+        let e = header_of(&mut Source::new(&bytes[..])).unwrap_err();
+        assert!(e.offset().is_some_and(|at| at <= bytes.len() as u64), "{e}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What NumPy would write, to the byte. (`scripts/python-interop.sh` asks NumPy itself.)
+//! What `NumPy` would write, to the byte. (`scripts/python-interop.sh` asks it.)
 
 use dap_protocol::{HostArray, Order};
 use dnpy_format::npy;

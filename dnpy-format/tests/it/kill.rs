@@ -136,7 +136,8 @@ mod set {
         let n = (RANKS * LEN) as u64;
         let all = set.read::<f64>(&DimData::new(vec![DimDict::whole(n).unwrap()]))?;
         let data = all.part.buffer().data().to_vec();
-        assert!(data.iter().all(|&x| x == data[0]), "two saves in one set");
+        let bits = |x: &f64| x.to_bits() == data[0].to_bits();
+        assert!(data.iter().all(bits), "two saves in one set");
         Ok(data[0])
     }
 
