@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use dist_comm::{CommError, Communicator, ExchangeJob, Message, MpiComm, Workspace};
+use dist_comm::{CommError, Communicator, ExchangeJob, Message, MpiComm, OneSided, Workspace};
 
 struct Panics(bool);
 
@@ -19,12 +19,34 @@ fn main() -> ExitCode {
     let comm = MpiComm::world().expect("MPI starts");
     let how = std::env::args().nth(1).unwrap_or_default();
     comm.barrier().expect("the first barrier");
+    if how == "outlives" {
+        return outlives(comm);
+    }
     match run(&comm, &how) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("rank {}: {error}", comm.rank());
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Memory and windows keep MPI going after the communicator is dropped.
+fn outlives(comm: MpiComm) -> ExitCode {
+    let mut memory = comm.alloc_shared(100).expect("memory");
+    let window = comm.window(10).expect("a window");
+    let part = comm.split(Some(0), 0).expect("split").expect("a part");
+    drop(comm);
+    memory.fill(7);
+    part.barrier().expect("a barrier");
+    drop(part);
+    let mut byte = [1];
+    window.get(0, 9, &mut byte).expect("a byte");
+    drop(memory);
+    if byte == [0] {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -69,10 +69,18 @@ fn ends_badly(ranks: usize, how: &str, says: &[&str]) {
 
 #[test]
 fn without_a_fault_all_is_well() {
-    let output = mpirun(2, "")
-        .output()
-        .expect("mpirun starts (Debian package openmpi-bin)");
-    assert!(output.status.success(), "{}", texts(&output));
+    for how in ["", "outlives"] {
+        for ranks in [1, 2, 4] {
+            let output = mpirun(ranks, how)
+                .output()
+                .expect("mpirun starts (Debian package openmpi-bin)");
+            assert!(
+                output.status.success(),
+                "{how} on {ranks} ranks: {}",
+                texts(&output)
+            );
+        }
+    }
 }
 
 #[test]

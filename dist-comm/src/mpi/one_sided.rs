@@ -13,6 +13,8 @@ use crate::window::check_part;
 use crate::{CommError, Get, OneSided, Operation, Put, Window};
 
 struct MpiWindow {
+    /// First, so that it ends before `inner`, with which MPI may end.
+    _in_use: InUse,
     inner: Arc<Inner>,
     /// Local number, ascending as things were made.
     id: u64,
@@ -22,7 +24,6 @@ struct MpiWindow {
     own: Base,
     /// The memory of all ranks, where it can be addressed.
     bases: Option<Vec<Base>>,
-    _in_use: InUse,
 }
 
 impl OneSided for MpiComm {

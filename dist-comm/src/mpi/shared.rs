@@ -26,13 +26,14 @@ pub(super) struct Allocation {
 
 /// This rank's part of an allocation.
 pub(crate) struct SharedPart {
+    /// First, so that it ends before `inner`, with which MPI may end.
+    _in_use: InUse,
     inner: Arc<Inner>,
     /// Local number, ascending as things were made.
     id: u64,
     number: u64,
     win: Win,
     start: Base,
-    _in_use: InUse,
 }
 
 impl SharedPart {
