@@ -13,65 +13,61 @@ use dist_comm::{
 const RANKS: [usize; 2] = [2, 4];
 const LONG: usize = 1 << 20;
 
-/// `calls` calls on every rank: the time of the slowest.
-fn timed(
+/// Runs `rank` on every rank; it makes its buffers and gives the time of its calls. The time of the slowest.
+fn slowest(
     ranks: usize,
-    calls: u64,
-    run: impl Fn(&ThreadComm, u64) -> Result<(), CommError> + Sync,
+    rank: impl Fn(&ThreadComm) -> Result<Duration, CommError> + Sync,
 ) -> Duration {
-    let times = ThreadComm::run(ranks, |comm| {
-        run(comm, 1)?;
-        comm.barrier()?;
-        let began = Instant::now();
-        run(comm, calls)?;
-        Ok::<_, CommError>(began.elapsed())
-    });
-    times
-        .expect("all ranks succeed")
-        .into_iter()
-        .max()
-        .unwrap_or_default()
+    let times = ThreadComm::run(ranks, rank).expect("all ranks succeed");
+    times.into_iter().max().unwrap_or_default()
+}
+
+/// The time of `calls` calls, after one that is not counted.
+fn time(
+    comm: &ThreadComm,
+    calls: u64,
+    mut call: impl FnMut() -> Result<(), CommError>,
+) -> Result<Duration, CommError> {
+    call()?;
+    comm.barrier()?;
+    let began = Instant::now();
+    for _ in 0..calls {
+        call()?;
+    }
+    Ok(began.elapsed())
 }
 
 fn short(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("collectives/short");
     for ranks in RANKS {
-        group.bench_function(BenchmarkId::new("std::sync::Barrier", ranks), |bencher| {
-            bencher.iter_custom(|calls| {
-                let barrier = std::sync::Barrier::new(ranks);
-                timed(ranks, calls, |_, calls| {
-                    for _ in 0..calls {
-                        barrier.wait();
-                    }
-                    Ok(())
-                })
-            });
+        let mut bench =
+            |name, rank: &(dyn Fn(&ThreadComm, u64) -> Result<Duration, CommError> + Sync)| {
+                group.bench_function(BenchmarkId::new(name, ranks), |bencher| {
+                    bencher.iter_custom(|calls| slowest(ranks, |comm| rank(comm, calls)));
+                });
+            };
+        let barrier = std::sync::Barrier::new(ranks);
+        bench("std::sync::Barrier", &|comm, calls| {
+            time(comm, calls, || {
+                barrier.wait();
+                Ok(())
+            })
         });
-        group.bench_function(BenchmarkId::new("barrier", ranks), |bencher| {
-            bencher.iter_custom(|calls| {
-                timed(ranks, calls, |comm, calls| {
-                    (0..calls).try_for_each(|_| comm.barrier())
-                })
-            });
+        bench("barrier", &|comm, calls| {
+            time(comm, calls, || comm.barrier())
         });
-        group.bench_function(BenchmarkId::new("all_reduce/8", ranks), |bencher| {
-            bencher.iter_custom(|calls| {
-                timed(ranks, calls, |comm, calls| {
-                    (0..calls).try_for_each(|_| {
-                        let sum = comm.all_reduce_value(comm.rank() as u64, ReduceOp::Sum)?;
-                        assert_eq!(sum, (ranks * (ranks - 1) / 2) as u64);
-                        Ok(())
-                    })
-                })
-            });
+        bench("all_reduce/8", &|comm, calls| {
+            time(comm, calls, || {
+                let sum = comm.all_reduce_value(comm.rank() as u64, ReduceOp::Sum)?;
+                assert_eq!(sum, (ranks * (ranks - 1) / 2) as u64);
+                Ok(())
+            })
         });
-        group.bench_function(BenchmarkId::new("all_gather/8", ranks), |bencher| {
-            bencher.iter_custom(|calls| {
-                timed(ranks, calls, |comm, calls| {
-                    let mut all = vec![0; 8 * ranks];
-                    (0..calls).try_for_each(|_| comm.all_gather(&[1; 8], black_box(&mut all)))
-                })
-            });
+        bench("all_gather/8", &|comm, calls| {
+            let mut all = vec![0; 8 * ranks];
+            time(comm, calls, || {
+                comm.all_gather(&[1; 8], black_box(&mut all))
+            })
         });
     }
     group.finish();
@@ -97,75 +93,58 @@ fn long(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("collectives/long");
     group.throughput(Throughput::Bytes(LONG as u64));
     for ranks in RANKS {
-        group.bench_function(BenchmarkId::new("memcpy", ranks), |bencher| {
-            bencher.iter_custom(|calls| {
-                timed(ranks, calls, |_, calls| {
-                    let (from, mut to) = (vec![1u8; LONG], vec![0u8; LONG]);
-                    (0..calls).for_each(|_| black_box(&mut to).copy_from_slice(black_box(&from)));
-                    Ok(())
-                })
-            });
+        let mut bench =
+            |name, rank: &(dyn Fn(&ThreadComm, u64) -> Result<Duration, CommError> + Sync)| {
+                group.bench_function(BenchmarkId::new(name, ranks), |bencher| {
+                    bencher.iter_custom(|calls| slowest(ranks, |comm| rank(comm, calls)));
+                });
+            };
+        bench("memcpy", &|comm, calls| {
+            let (from, mut to) = (vec![1u8; LONG], vec![0u8; LONG]);
+            time(comm, calls, || {
+                black_box(&mut to).copy_from_slice(black_box(&from));
+                Ok(())
+            })
         });
-        group.bench_function(BenchmarkId::new("lend and copy", ranks), |bencher| {
-            bencher.iter_custom(|calls| {
-                timed(ranks, calls, |comm, calls| {
-                    let (from, mut to) = (vec![1u8; LONG], vec![0u8; LONG]);
-                    let next = (comm.rank() + 1) % ranks;
-                    (0..calls).try_for_each(|_| {
-                        comm.lend(&from, &mut |all| to.copy_from_slice(all[next]))
-                            .map(drop)
-                    })?;
-                    assert!(to.iter().all(|&byte| byte == 1));
-                    Ok(())
-                })
-            });
+        bench("lend and copy", &|comm, calls| {
+            let (from, mut to) = (vec![1u8; LONG], vec![0u8; LONG]);
+            let next = (comm.rank() + 1) % ranks;
+            let took = time(comm, calls, || {
+                comm.lend(&from, &mut |all| to.copy_from_slice(all[next]))
+                    .map(drop)
+            })?;
+            assert!(to.iter().all(|&byte| byte == 1));
+            Ok(took)
         });
-        group.bench_function(BenchmarkId::new("exchange", ranks), |bencher| {
-            bencher.iter_custom(|calls| {
-                timed(ranks, calls, |comm, calls| {
-                    let (from, mut to) = (vec![1u8; LONG], vec![0u8; LONG]);
-                    let (next, previous) =
-                        ((comm.rank() + 1) % ranks, (comm.rank() + ranks - 1) % ranks);
-                    let (sends, recvs) = (
-                        [Message {
-                            peer: next,
-                            len: LONG,
-                        }],
-                        [Message {
-                            peer: previous,
-                            len: LONG,
-                        }],
-                    );
-                    let mut workspace = Workspace::new();
-                    (0..calls).try_for_each(|_| {
-                        let mut job = Copies {
-                            from: &from,
-                            to: &mut to,
-                        };
-                        comm.exchange(0, &sends, &recvs, &mut job, &mut workspace)
-                    })?;
-                    assert!(to.iter().all(|&byte| byte == 1));
-                    Ok(())
-                })
-            });
+        bench("exchange", &|comm, calls| {
+            let (from, mut to) = (vec![1u8; LONG], vec![0u8; LONG]);
+            let message = |peer| [Message { peer, len: LONG }];
+            let (sends, recvs) = (
+                message((comm.rank() + 1) % ranks),
+                message((comm.rank() + ranks - 1) % ranks),
+            );
+            let mut workspace = Workspace::new();
+            let took = time(comm, calls, || {
+                let mut job = Copies {
+                    from: &from,
+                    to: &mut to,
+                };
+                comm.exchange(0, &sends, &recvs, &mut job, &mut workspace)
+            })?;
+            assert!(to.iter().all(|&byte| byte == 1));
+            Ok(took)
         });
-        group.bench_function(BenchmarkId::new("all_gather", ranks), |bencher| {
-            bencher.iter_custom(|calls| {
-                timed(ranks, calls, |comm, calls| {
-                    let (from, mut to) = (vec![1u8; LONG], vec![0u8; LONG * ranks]);
-                    (0..calls).try_for_each(|_| comm.all_gather(&from, &mut to))?;
-                    assert!(to.iter().all(|&byte| byte == 1));
-                    Ok(())
-                })
-            });
+        bench("all_gather", &|comm, calls| {
+            let (from, mut to) = (vec![1u8; LONG], vec![0u8; LONG * ranks]);
+            let took = time(comm, calls, || comm.all_gather(&from, &mut to))?;
+            assert!(to.iter().all(|&byte| byte == 1));
+            Ok(took)
         });
-        group.bench_function(BenchmarkId::new("all_reduce", ranks), |bencher| {
-            bencher.iter_custom(|calls| {
-                timed(ranks, calls, |comm, calls| {
-                    let mut values = vec![0f64; LONG / 8];
-                    (0..calls).try_for_each(|_| comm.all_reduce_slice(&mut values, ReduceOp::Max))
-                })
-            });
+        bench("all_reduce", &|comm, calls| {
+            let mut values = vec![0f64; LONG / 8];
+            time(comm, calls, || {
+                comm.all_reduce_slice(&mut values, ReduceOp::Max)
+            })
         });
     }
     group.finish();
