@@ -14,6 +14,8 @@ mod oracle;
 mod plan;
 #[path = "it/recorded.rs"]
 mod recorded;
+#[path = "it/refusals.rs"]
+mod refusals;
 #[path = "it/simulate.rs"]
 mod simulate;
 

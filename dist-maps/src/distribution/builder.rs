@@ -44,6 +44,7 @@ enum Kind {
     Bounds(Vec<u64>),
     Cyclic(u64),
     Unstructured(Vec<Arc<[i64]>>),
+    Free(Vec<Arc<[i64]>>),
 }
 
 impl Kind {
@@ -52,7 +53,7 @@ impl Kind {
         match self {
             Self::Whole => Some(1),
             Self::Bounds(bounds) => Some(bounds.len().saturating_sub(1)),
-            Self::Unstructured(lists) => Some(lists.len()),
+            Self::Unstructured(lists) | Self::Free(lists) => Some(lists.len()),
             Self::Ceil | Self::Balanced | Self::Floor | Self::Cyclic(_) => None,
         }
     }
@@ -79,6 +80,7 @@ impl Kind {
             }
             Self::Cyclic(block_size) => AxisDist::cyclic(size, ranks, block_size),
             Self::Unstructured(lists) => AxisDist::unstructured(size, lists),
+            Self::Free(lists) => AxisDist::unstructured_free(size, lists),
         }
     }
 }
@@ -147,6 +149,17 @@ impl DistributionBuilder {
     ) -> Self {
         let lists = lists.into_iter().map(Into::into).collect();
         self.kind(axis, Kind::Unstructured(lists))
+    }
+
+    /// As [`DistributionBuilder::unstructured`], with indices of any value:
+    /// [`AxisDist::unstructured_free`].
+    pub fn unstructured_free<L: Into<Arc<[i64]>>>(
+        self,
+        axis: usize,
+        lists: impl IntoIterator<Item = L>,
+    ) -> Self {
+        let lists = lists.into_iter().map(Into::into).collect();
+        self.kind(axis, Kind::Free(lists))
     }
 
     /// Not distributed: the default.

@@ -312,8 +312,8 @@ fn block_axis(dims: &[(usize, &DimDict)], axis: usize) -> Result<AxisDist, MapEr
         }
         let owned = start + padding.lower..stop - padding.upper;
         let reached = bounds[coord];
-        // An empty block may stand anywhere; it is taken to lie where the tiling is.
-        if owned.is_empty() {
+        // A block that stores nothing may stand anywhere; it is taken to lie where the tiling is.
+        if start == stop {
             comm.push(Padding::default());
             bounds.push(reached);
             continue;

@@ -210,7 +210,7 @@ fn unflatten(flat: &AxisDist, n: u64, m: u64) -> Result<(AxisDist, AxisDist), Ma
             // Several ranks a row, the same number and the same way in each.
             let ranks = flat.ranks();
             let per_row = bounds.partition_point(|&b| b < m);
-            let is_grid = per_row as u64 * n == ranks as u64
+            let is_grid = (per_row as u64).checked_mul(n) == Some(ranks as u64)
                 && (0_u64..).zip(bounds.chunks(per_row)).all(|(row, part)| {
                     part.iter()
                         .zip(bounds.iter())

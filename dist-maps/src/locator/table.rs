@@ -148,30 +148,57 @@ impl Table {
         match self {
             Self::Dense32 { base, bits, table } => {
                 let (bits, mask) = (*bits, (1_u32 << *bits) - 1);
-                for ((&g, o), l) in global.iter().zip(owner).zip(local) {
-                    let entry = table.get(position(*base, g)).copied().unwrap_or(NONE32);
+                each_entry(*base, table, NONE32, global, owner, local, |entry| {
                     let none = entry == NONE32;
-                    *o = if none { NOWHERE } else { entry >> bits };
-                    *l = if none {
-                        L::NOWHERE
-                    } else {
-                        L::of(u64::from(entry & mask))
-                    };
-                }
+                    (
+                        if none { NOWHERE } else { entry >> bits },
+                        if none {
+                            L::NOWHERE
+                        } else {
+                            L::of(u64::from(entry & mask))
+                        },
+                    )
+                });
             }
             Self::Dense64 { base, table } => {
-                for ((&g, o), l) in global.iter().zip(owner).zip(local) {
-                    let entry = table.get(position(*base, g)).copied().unwrap_or(NONE64);
-                    let none = entry == NONE64;
-                    *o = (entry >> 32) as u32; // all ones where there is none
-                    *l = if none {
-                        L::NOWHERE
-                    } else {
-                        L::of(entry & 0xffff_ffff)
-                    };
-                }
+                each_entry(*base, table, NONE64, global, owner, local, |entry| {
+                    let position = entry & u64::from(u32::MAX);
+                    (
+                        (entry >> 32) as u32, // all ones where there is none
+                        if entry == NONE64 {
+                            L::NOWHERE
+                        } else {
+                            L::of(position)
+                        },
+                    )
+                });
             }
             Self::Runs(_) => each_index(global, owner, local, |g| self.find(g)),
+        }
+    }
+}
+
+/// Looks entries up a chunk at a time, and takes them apart afterwards: the less stands between two
+/// loads, the more of them the processor has under way at once.
+#[inline]
+fn each_entry<E: Copy, L: Position>(
+    base: i64,
+    table: &[E],
+    none: E,
+    global: &[i64],
+    owner: &mut [u32],
+    local: &mut [L],
+    parts: impl Fn(E) -> (u32, L),
+) {
+    const CHUNK: usize = 256;
+    let mut entries = [none; CHUNK];
+    let results = owner.chunks_mut(CHUNK).zip(local.chunks_mut(CHUNK));
+    for (global, (owner, local)) in global.chunks(CHUNK).zip(results) {
+        for (entry, &g) in entries.iter_mut().zip(global) {
+            *entry = table.get(position(base, g)).copied().unwrap_or(none);
+        }
+        for ((&entry, o), l) in entries.iter().zip(owner).zip(local) {
+            (*o, *l) = parts(entry);
         }
     }
 }
