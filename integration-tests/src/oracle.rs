@@ -3,8 +3,7 @@
 use dap_protocol::{DimData, DimDict, Dist};
 
 /// The global index of each stored position along one dimension.
-#[must_use]
-pub fn stored(dim: &DimDict) -> Vec<i64> {
+fn stored(dim: &DimDict) -> Vec<i64> {
     let all = 0..i64::try_from(dim.size()).expect("sizes fit i64");
     match dim.dist() {
         Dist::Block { start, stop, .. } => all
@@ -20,8 +19,7 @@ pub fn stored(dim: &DimDict) -> Vec<i64> {
 }
 
 /// Per stored position along one dimension, whether it is this rank's own and not a copy of a neighbour's.
-#[must_use]
-pub fn owned(dim: &DimDict) -> Vec<bool> {
+fn owned(dim: &DimDict) -> Vec<bool> {
     let stored = stored(dim);
     let padding = dim.padding();
     let (first, last) = (dim.grid_rank() == 0, dim.grid_rank() + 1 == dim.grid_size());

@@ -114,13 +114,13 @@ fn shade<C: Communicator>(comm: &C, out: &Path) -> Result<()> {
     let square = plain::squares(squares.grid().shape(), rank, 32);
     report.compare(
         "elevation with halo",
-        dem.local(),
+        &dem.local(),
         &terrain.elevation,
         &padded,
     )?;
-    report.compare("slope", slope.owned(), &terrain.slope(), &own)?;
-    report.compare("hillshade", shaded.owned(), &hillshade, &own)?;
-    report.compare("redistributed", dealt.local(), &hillshade, &square)?;
+    report.compare("slope", &slope.owned(), &terrain.slope(), &own)?;
+    report.compare("hillshade", &shaded.owned(), &hillshade, &own)?;
+    report.compare("redistributed", &dealt.local(), &hillshade, &square)?;
     report.expect("statistics", terrain.has_statistics(elevation, steepness))?;
     report.expect(
         "read once each",
@@ -169,7 +169,7 @@ fn reload<C: Communicator>(comm: &C, out: &Path) -> Result<()> {
     let hillshade = agree(comm, Terrain::read(DATA))?.hillshade();
     report.compare(
         "read back",
-        again.local(),
+        &again.local(),
         &hillshade,
         &plain::columns(comm.size(), comm.rank()),
     )?;

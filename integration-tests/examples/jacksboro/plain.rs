@@ -53,7 +53,8 @@ impl Terrain {
             [shifted(0, 0), shifted(0, 1), shifted(0, 2)],
             [shifted(2, 0), shifted(2, 1), shifted(2, 2)],
         );
-        let weigh = |side: &[ArrayView2<'_, f64>; 3]| &side[0] + &side[1] + &side[1] + &side[2];
+        let weigh =
+            |side: &[ArrayView2<'_, f64>; 3]| side[0].to_owned() + side[1] + side[1] + side[2];
         // Sums of whole metres are exact in f64, whatever their order: the results have the same bits.
         let to_east = (weigh(&east) - weigh(&west)) / (8.0 * EAST_WEST);
         let to_north = (weigh(&north) - weigh(&south)) / (8.0 * NORTH_SOUTH);

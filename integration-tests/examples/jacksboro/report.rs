@@ -95,7 +95,7 @@ impl<'c, C: Communicator> Report<'c, C> {
     pub(crate) fn compare<T: Copy + PartialEq>(
         &mut self,
         what: &str,
-        ours: ArrayView2<'_, T>,
+        ours: &ArrayView2<'_, T>,
         whole: &Array2<T>,
         places: &Places,
     ) -> Result<()> {
