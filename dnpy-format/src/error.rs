@@ -191,6 +191,26 @@ pub enum DnpyError {
         /// What was given.
         path: PathBuf,
     },
+    /// What is to be replaced is a device, a pipe or a directory.
+    #[error("{} is no regular file: it is not replaced", path.display())]
+    NotAFile {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// Ranks have written less than all elements of a file.
+    #[error("{written} of {expected} byte(s) have been written")]
+    Incomplete {
+        /// Bytes written by all ranks together.
+        written: u64,
+        /// Bytes of all elements.
+        expected: u64,
+    },
+    /// The file of a writer has been published or discarded: nothing is written any more.
+    #[error("{} is published or discarded", path.display())]
+    Closed {
+        /// The file's temporary name.
+        path: PathBuf,
+    },
     /// The array in a file is not the one that the metadata describes.
     #[error("the file's shape is {file:?}, dim_data describes a global shape of {expected:?}")]
     GlobalShape {
@@ -213,6 +233,10 @@ pub enum DnpyError {
     #[cfg(feature = "set")]
     #[error(transparent)]
     Map(#[from] dist_maps::MapError),
+    /// Two descriptions of an array between which there is no way.
+    #[cfg(feature = "set")]
+    #[error(transparent)]
+    Plan(#[from] dist_maps::PlanError),
     /// A set of files that is no set.
     #[cfg(feature = "set")]
     #[error(transparent)]
@@ -245,7 +269,11 @@ impl DnpyError {
                 operation,
                 source,
             } => Self::io(operation, path)(source),
-            Self::Io { .. } | Self::InFile { .. } | Self::FileName { .. } => self,
+            Self::Io { .. }
+            | Self::InFile { .. }
+            | Self::FileName { .. }
+            | Self::NotAFile { .. }
+            | Self::Closed { .. } => self,
             other => Self::InFile {
                 path: path.to_path_buf(),
                 source: Box::new(other),

@@ -21,6 +21,14 @@ const HEAD: usize = 1 << 12;
 /// A `.dnpy` file whose headers have been read, and whose length is what they say.
 ///
 /// No element has been touched yet: opening costs the same whatever the size.
+///
+/// # Files that are changed in place
+/// Elements are read from a mapping of the file where that is faster. The caller sees to it that
+/// nobody, in this process or another, writes into the file or truncates it while a function of
+/// this crate reads it: what is read then is not defined, and reading what was cut off ends the
+/// process. Replacing the file by renaming another onto it, as [`save`](crate::save) and every
+/// other writer of this crate does, is safe. (From a [`File`] whose content changes, read with
+/// [`read_localarray`].)
 #[derive(Debug)]
 pub struct PartFile {
     path: PathBuf,
@@ -67,7 +75,8 @@ impl PartFile {
         &self.file
     }
 
-    /// Reads all elements, padding included, into new memory.
+    /// Reads all elements, padding included, into new memory. The file must not be changed in
+    /// place meanwhile, see [`PartFile`].
     ///
     /// # Errors
     /// [`DnpyError`], naming the file.
@@ -91,7 +100,8 @@ impl PartFile {
     }
 
     /// Reads all elements, padding included, into `out`, in the order of the file
-    /// (`info().array().order()`). What `out` held is lost even where this fails.
+    /// (`info().array().order()`). What `out` held is lost even where this fails. The file must not
+    /// be changed in place meanwhile, see [`PartFile`].
     ///
     /// # Errors
     /// [`DnpyError`], naming the file; [`DnpyError::BufferLength`] where `out` has another length.
@@ -102,7 +112,8 @@ impl PartFile {
             .map_err(|e| e.in_file(&self.path))
     }
 
-    /// Maps the file into memory, see [`MappedPart`].
+    /// Maps the file into memory. It must not be changed in place while it is mapped, see
+    /// [`MappedPart`].
     ///
     /// # Errors
     /// [`DnpyError::Io`].
@@ -197,8 +208,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<PartInfo, DnpyError> {
 
 /// Reads one rank's part from a file, padding included, into new memory. Local.
 ///
-/// A file that another process truncates meanwhile ends the process (as every mapped file does);
-/// files that are replaced by renaming, as [`save`](crate::save) does, are safe.
+/// The file must not be changed in place meanwhile, see [`PartFile`].
 ///
 /// # Errors
 /// [`DnpyError`], naming the file, with the byte offset; [`DnpyError::ElementType`] when the
@@ -224,6 +234,7 @@ pub fn load_any(path: impl AsRef<Path>) -> Result<AnyPart, DnpyError> {
 }
 
 /// Reads one rank's part into `out`, in the order of the file, and returns what the headers say.
+/// The file must not be changed in place meanwhile, see [`PartFile`].
 ///
 /// # Errors
 /// As [`PartFile::open`] and [`PartFile::read_into`].

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod any;
+#[cfg(feature = "set")]
+mod axis;
 mod error;
 mod file;
 mod header;

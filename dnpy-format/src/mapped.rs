@@ -16,9 +16,11 @@ use crate::read::PartInfo;
 ///
 /// Opening takes the same time whatever the size; elements are read when they are touched.
 ///
-/// The file must not be changed or truncated while it is mapped: its elements would change under
-/// their readers, and touching what was cut off ends the process. Replacing the file by renaming
-/// another onto it, as [`save`](crate::save) does, is safe.
+/// # Files that are changed in place
+/// The caller sees to it that nobody, in this process or another, writes into the file or truncates
+/// it while it is mapped: its elements would change behind shared references, and touching what was
+/// cut off ends the process. Replacing the file by renaming another onto it, as
+/// [`save`](crate::save) and every other writer of this crate does, is safe.
 ///
 /// ```
 /// use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
@@ -41,7 +43,8 @@ pub struct MappedPart {
 }
 
 impl MappedPart {
-    /// Opens a file, reads its headers and maps it.
+    /// Opens a file, reads its headers and maps it. The file must not be changed in place while it
+    /// is mapped, see [`MappedPart`].
     ///
     /// # Errors
     /// As [`PartFile::open`].
@@ -113,14 +116,14 @@ impl<T: Element> MappedArray<T> {
         Ok(array)
     }
 
-    /// Maps a `.npy` file.
+    /// Maps a `.npy` file. It must not be changed in place while it is mapped, see [`MappedPart`].
     ///
     /// # Errors
     /// As [`npy::header`] and [`MappedPart::part`].
     pub fn open_npy(path: impl AsRef<Path>) -> Result<Self, DnpyError> {
         let path = path.as_ref();
-        let header = npy::header(path)?;
         let file = std::fs::File::open(path).map_err(DnpyError::io("open", path))?;
+        let header = npy::header_of_file(&file).map_err(|e| e.in_file(path))?;
         crate::file::check_len(&file, &header).map_err(|e| e.in_file(path))?;
         let map = MappedFile::new(&file).map_err(DnpyError::io("map", path))?;
         Self::new(&Arc::new(map), &header).map_err(|e| e.in_file(path))

@@ -72,7 +72,12 @@ pub fn read_header<R: Read + ?Sized>(reader: &mut R) -> Result<Header, DnpyError
 pub fn header(path: impl AsRef<Path>) -> Result<Header, DnpyError> {
     let path = path.as_ref();
     let file = File::open(path).map_err(DnpyError::io("open", path))?;
-    read_header(&mut std::io::BufReader::with_capacity(512, file)).map_err(|e| e.in_file(path))
+    header_of_file(&file).map_err(|e| e.in_file(path))
+}
+
+/// The header of an open file that stands at its start.
+pub(crate) fn header_of_file(file: &File) -> Result<Header, DnpyError> {
+    read_header(&mut std::io::BufReader::with_capacity(512, file))
 }
 
 /// Reads an array. Bytes after it stay unread.
@@ -87,7 +92,8 @@ pub fn read<T: Element, R: Read + ?Sized>(reader: &mut R) -> Result<HostArray<T>
     elements(&mut source, &header)
 }
 
-/// Reads an array from a file by its name; faster than [`read`].
+/// Reads an array from a file by its name; faster than [`read`]. The file must not be changed in
+/// place meanwhile, see [`PartFile`](crate::PartFile).
 ///
 /// # Errors
 /// As [`read`], naming the file.
@@ -95,7 +101,7 @@ pub fn load<T: Element>(path: impl AsRef<Path>) -> Result<HostArray<T>, DnpyErro
     let path = path.as_ref();
     let file = File::open(path).map_err(DnpyError::io("open", path))?;
     let whole = || {
-        let header = read_header(&mut std::io::BufReader::with_capacity(512, &file))?;
+        let header = header_of_file(&file)?;
         check_len(&file, &header)?;
         elements_of(&file, &header)
     };
@@ -110,19 +116,28 @@ pub fn write<W: Write + ?Sized, B: HostBuffer + ?Sized>(
     writer: &mut W,
     array: &B,
 ) -> Result<(), DnpyError> {
-    write_in(writer, array, ByteOrder::NATIVE)
+    let header = header_for(array, ByteOrder::NATIVE)?;
+    write_behind(&header, writer, array, ByteOrder::NATIVE)
 }
 
-/// [`write()`] in a given byte order.
-pub(crate) fn write_in<W: Write + ?Sized, B: HostBuffer + ?Sized>(
+/// The header of an array in a given byte order.
+pub(crate) fn header_for<B: HostBuffer + ?Sized>(
+    array: &B,
+    byte_order: ByteOrder,
+) -> Result<Vec<u8>, DnpyError> {
+    let order = payload::order(array);
+    header_bytes(array.element_type(), byte_order, order, array.shape())
+}
+
+/// Writes whatever headers there are, and the elements behind.
+pub(crate) fn write_behind<W: Write + ?Sized, B: HostBuffer + ?Sized>(
+    headers: &[u8],
     writer: &mut W,
     array: &B,
     byte_order: ByteOrder,
 ) -> Result<(), DnpyError> {
-    let order = payload::order(array);
-    let bytes = header_bytes(array.element_type(), byte_order, order, array.shape())?;
     writer
-        .write_all(&bytes)
+        .write_all(headers)
         .map_err(DnpyError::stream("write"))?;
     payload::write_payload(writer, array, byte_order)
 }

@@ -49,7 +49,7 @@ impl PartInfo {
         &self.array
     }
 
-    /// What was not as the format says, and was read nevertheless.
+    /// What was not as the format says, in either header, and was read nevertheless.
     #[must_use]
     pub fn repairs(&self) -> &[Repair] {
         &self.repairs
@@ -96,7 +96,8 @@ pub(crate) fn info_of<R: Read>(source: &mut Source<R>) -> Result<PartInfo, DnpyE
     let text_offset = source.offset() + prefix;
     let header = header_of(source, format)?;
     let array = npy::header_of(source)?;
-    let (dim_data, repairs) = header.dim_data(Some(array.shape()))?;
+    let (dim_data, mut repairs) = header.dim_data(Some(array.shape()))?;
+    repairs.extend_from_slice(array.repairs());
     let info = PartInfo {
         format,
         version: header.version(),

@@ -18,7 +18,8 @@ use crate::write::{WriteOptions, write_localarray_with};
 /// Saves one rank's part to a file, which is replaced as a whole or not at all. Local.
 ///
 /// Any exporter of the protocol is taken. Where the target is a symbolic link, the file behind it
-/// is replaced. An existing file keeps its permissions; a new one gets the usual ones.
+/// is replaced. An existing file keeps its permissions; a new one gets the usual ones. A target
+/// that is no regular file (a device, a pipe, a directory) is refused.
 ///
 /// # Errors
 /// [`DnpyError`], naming the file; the old file is then whole.
@@ -95,6 +96,18 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
+/// What is known of an existing file; refuses devices, pipes and directories, which a renamed file
+/// would replace.
+pub(crate) fn regular(target: &Path) -> Result<Option<fs::Metadata>, DnpyError> {
+    match fs::metadata(target) {
+        Ok(meta) if meta.is_file() => Ok(Some(meta)),
+        Ok(_) => Err(DnpyError::NotAFile {
+            path: target.to_path_buf(),
+        }),
+        Err(_) => Ok(None), // whatever it is, creating the file beside it will tell
+    }
+}
+
 /// A new file beside `target`, with the permissions that the target has or will have.
 pub(crate) fn temporary(target: &Path) -> Result<NamedTempFile, DnpyError> {
     let Some(name) = target.file_name() else {
@@ -102,6 +115,7 @@ pub(crate) fn temporary(target: &Path) -> Result<NamedTempFile, DnpyError> {
             path: target.to_path_buf(),
         });
     };
+    let existing = regular(target)?;
     let mut prefix = std::ffi::OsString::from(".");
     prefix.push(name);
     prefix.push(".");
@@ -114,7 +128,7 @@ pub(crate) fn temporary(target: &Path) -> Result<NamedTempFile, DnpyError> {
     let file = builder
         .tempfile_in(directory(target))
         .map_err(DnpyError::io("create a file beside", target))?;
-    if let Ok(existing) = fs::metadata(target) {
+    if let Some(existing) = existing {
         file.as_file()
             .set_permissions(existing.permissions())
             .map_err(DnpyError::io("set the permissions of", target))?;

@@ -45,12 +45,16 @@
 //! [`SetWriter::plain_names`] gives the parts `DistArray`'s names, `<prefix>_<rank>.dnpy`, for its
 //! readers. New parts then replace old ones one by one, so a killed save leaves a mixture. The
 //! manifest's hashes tell: [`Set::open`] refuses a mixture and names the files of the other save.
+//! Where there is no manifest yet, a marker, `<prefix>.saving`, is there until the first one is
+//! published, and makes [`Set::open`] refuse.
 //! Sets without a manifest, as `DistArray` writes them, are read with a [`Note`] that says so.
 
 mod error;
 mod manifest;
 mod names;
 mod open;
+mod part;
+mod place;
 mod read;
 mod write;
 

@@ -89,14 +89,13 @@ pub fn write_localarray_with<W: Write + ?Sized, B: HostBuffer>(
     part: &DistBuffer<B>,
     options: WriteOptions,
 ) -> Result<(), DnpyError> {
-    let header = header_bytes(
+    // both headers before the first byte: what cannot be written leaves nothing half written
+    let mut headers = header_bytes(
         part.version(),
         part.dim_data(),
         options.format,
         options.alignment,
     )?;
-    writer
-        .write_all(&header)
-        .map_err(DnpyError::stream("write"))?;
-    npy::write_in(writer, part.buffer(), options.byte_order)
+    headers.extend(npy::header_for(part.buffer(), options.byte_order)?);
+    npy::write_behind(&headers, writer, part.buffer(), options.byte_order)
 }

@@ -2,12 +2,13 @@
 
 use std::io::Read;
 
-use dap_protocol::literal::{Value, parse};
+use dap_protocol::literal::{Note, Value, parse_with_notes};
 use dap_protocol::{ElementType, Order};
 
 use super::descr::{ByteOrder, from_text, to_text};
 use crate::DnpyError;
 use crate::error::excerpt;
+use crate::repair::Repair;
 use crate::source::Source;
 
 const MAGIC: [u8; 6] = *b"\x93NUMPY";
@@ -28,6 +29,7 @@ pub struct Header {
     len: usize,
     text_offset: u64,
     data_offset: u64,
+    repairs: Vec<Repair>,
 }
 
 impl Header {
@@ -83,6 +85,12 @@ impl Header {
         self.data_offset
     }
 
+    /// What was not as it should be in the text, and was read nevertheless: `5L` in a shape.
+    #[must_use]
+    pub fn repairs(&self) -> &[Repair] {
+        &self.repairs
+    }
+
     /// Where the header's text begins, in bytes from the start of the file.
     pub(crate) fn text_offset(&self) -> u64 {
         self.text_offset
@@ -127,17 +135,23 @@ pub(crate) fn header_of<R: Read>(source: &mut Source<R>) -> Result<Header, DnpyE
     } else {
         bytes.into_iter().map(char::from).collect() // Latin-1
     };
-    let value = parse(&text).map_err(|mut source| {
-        if version.0 != 3 {
-            // one byte of Latin-1 may be two of the text
-            let before = text.as_bytes().iter().take(source.offset);
-            source.offset = before.filter(|&&b| b & 0xc0 != 0x80).count();
-        }
+    // one byte of Latin-1 may be two of the text
+    let in_file = |at: usize| match version.0 {
+        3 => at,
+        _ => text.bytes().take(at).filter(|b| b & 0xc0 != 0x80).count(),
+    };
+    let (value, notes) = parse_with_notes(&text).map_err(|mut source| {
+        source.offset = in_file(source.offset);
         DnpyError::Literal {
             offset: text_offset + source.offset as u64,
             source,
         }
     })?;
+    let repair = |note: Note| Repair::Spelling {
+        offset: text_offset + in_file(note.offset) as u64,
+        kind: note.kind,
+    };
+    let repairs = notes.into_iter().map(repair).collect();
     let (descr, fortran_order, shape) = entries(&value, text_offset)?;
     let (element_type, byte_order) =
         descr
@@ -170,6 +184,7 @@ pub(crate) fn header_of<R: Read>(source: &mut Source<R>) -> Result<Header, DnpyE
         len,
         text_offset,
         data_offset: source.offset(),
+        repairs,
     })
 }
 
@@ -344,6 +359,19 @@ mod tests {
         bytes[8] = u8::try_from(bytes.len() - 10).unwrap();
         let e = header_of(&mut Source::new(&bytes[..])).unwrap_err();
         assert!(e.offset().is_some_and(|at| at <= bytes.len() as u64), "{e}");
+    }
+
+    #[test]
+    fn a_long_integer_of_python_2_is_read_and_reported() {
+        let text = "{'descr': '<f8', 'fortran_order': False, 'shape': (5L,), }\n";
+        let header = read(text).unwrap();
+        assert_eq!(header.shape(), [5]);
+        let [Repair::Spelling { offset, .. }] = header.repairs() else {
+            panic!("{:?}", header.repairs())
+        };
+        let at = 10 + text.find("5L").unwrap() as u64;
+        assert!((at..at + 2).contains(offset), "{offset}");
+        assert_eq!(read(&text.replace('L', "")).unwrap().repairs(), []);
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::path::Path;
 
 use dap_protocol::{DimData, DistBuffer, Element, HostArray, ProtocolVersion};
-use dist_maps::Run;
 
 use super::header::{Header, element_count};
 use super::payload::{check_element, zeroed};
 use crate::DnpyError;
+use crate::axis::{Extent, Source};
 use crate::file::check_len;
-use crate::sections::{Count, Extent, Walk, first_missing, meet, read_walk, runs, strides};
+use crate::sections::{Count, Walk, read_walk, strides};
 
 /// A part that was read from files, and what that took.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,8 @@ impl<T: Element> PartRead<T> {
 /// exchange fills it. Local.
 ///
 /// The file's shape is the global shape of `dim_data`; read are the owned elements and nothing
-/// else. The part comes in the file's order, C or Fortran.
+/// else. The part comes in the file's order, C or Fortran. The file must not be changed in place
+/// meanwhile, see [`PartFile`](crate::PartFile).
 ///
 /// # Errors
 /// [`DnpyError`], naming the file; [`DnpyError::GlobalShape`] when the shapes differ.
@@ -61,10 +62,11 @@ pub fn read_owned<T: Element>(
     dim_data: &DimData,
 ) -> Result<PartRead<T>, DnpyError> {
     let path = path.as_ref();
-    read_part(path, dim_data, Extent::Owned).map_err(|e| e.in_file(path))
+    read_part(path, dim_data, Extent::Owned(ProtocolVersion::CURRENT)).map_err(|e| e.in_file(path))
 }
 
-/// Reads the elements that a rank stores, padding included. Local.
+/// Reads the elements that a rank stores, padding included. Local. The file must not be changed in
+/// place meanwhile, see [`PartFile`](crate::PartFile).
 ///
 /// # Errors
 /// As [`read_owned`].
@@ -93,34 +95,33 @@ fn read_part<T: Element>(
     extent: Extent,
 ) -> Result<PartRead<T>, DnpyError> {
     let file = File::open(path).map_err(DnpyError::io("open", path))?;
-    let header = super::read_header(&mut std::io::BufReader::with_capacity(512, &file))?;
+    let header = super::header_of_file(&file)?;
     check_element::<T>(&header)?;
     check_len(&file, &header)?;
     check_global(header.shape(), dim_data)?;
     let mut pieces = Vec::with_capacity(dim_data.ndim());
-    for (axis, (dim, &n)) in dim_data.into_iter().zip(header.shape()).enumerate() {
-        let whole = Run {
-            global: 0,
-            local: 0,
-            len: n,
-        };
-        let wanted = runs(dim, ProtocolVersion::CURRENT, extent)?;
-        let found = meet(&[whole], &wanted);
-        if let Some(index) = first_missing(&wanted, &found) {
-            return Err(DnpyError::Index {
-                axis,
-                index,
-                size: dim.size(),
-            });
+    if !dim_data.local_shape().contains(&0) {
+        for (axis, (dim, &n)) in dim_data.into_iter().zip(header.shape()).enumerate() {
+            let whole = Source::whole(n as u64)?;
+            pieces.push(
+                whole
+                    .shared(axis, dim, extent)?
+                    .into_values()
+                    .flatten()
+                    .collect(),
+            );
         }
-        pieces.push(found);
     }
     // each extent is a count of distinct indices of the file, so the part is no larger than it
     let shape = local_shape(dim_data, &header)?;
     let order = header.order();
-    let walk = Walk::new(pieces, header.shape(), order, &strides(&shape, order));
     let mut data = zeroed::<T>(element_count(&shape, T::TYPE).unwrap_or(0))?;
-    let count = read_walk(&file, &header, &walk, &mut data)?;
+    let count = if data.is_empty() {
+        Count::default()
+    } else {
+        let walk = Walk::new(pieces, header.shape(), order, &strides(&shape, order));
+        read_walk(&file, &header, &walk, &mut data)?
+    };
     let protocol = |source| DnpyError::Protocol { offset: 0, source };
     let array = HostArray::with_order(shape, data, order).map_err(protocol)?;
     let part = DistBuffer::new(dim_data.clone(), array).map_err(protocol)?;

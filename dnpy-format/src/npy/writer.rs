@@ -2,18 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use dap_protocol::{DistributedArray, ElementType, HostBuffer, LocalBuffer as _, Order};
-use dist_maps::Run;
 
 use super::descr::ByteOrder;
 use super::header::{Header, element_count, header_bytes};
 use super::parts::check_global;
+use crate::axis::{Extent, Source};
 use crate::positioned::write_all_at;
-use crate::save::{behind_links, sync_directory};
-use crate::sections::{Extent, Piece, Walk, first_missing, meet, runs, strides};
+use crate::save::{behind_links, regular, sync_directory};
+use crate::sections::{Walk, strides, turned};
 use crate::{DnpyError, SaveId};
 
 /// A `.npy` file that all ranks write, each the elements that it owns.
@@ -24,11 +23,13 @@ use crate::{DnpyError, SaveId};
 /// 1. one rank makes a [`SaveId`] and tells it to all; it calls [`PartsWriter::create`];
 /// 2. all other ranks call [`PartsWriter::join`];
 /// 3. all ranks call [`PartsWriter::write_part`];
-/// 4. when all have succeeded, one rank calls [`PartsWriter::publish`]; when one has failed, it
-///    calls [`PartsWriter::discard`].
+/// 4. when all have succeeded, one rank calls [`PartsWriter::publish_complete`] with the sum of what
+///    they have written; when one has failed, it calls [`PartsWriter::discard`].
 ///
 /// Until step 4 the file has a temporary name beside its final one, where an older file stays
-/// whole.
+/// whole. After it no handle writes any more: [`PartsWriter::write_part`] refuses. A rank that is
+/// still writing while another publishes breaks the order above, and changes a file that others may
+/// have mapped (see [`MappedPart`](crate::MappedPart)).
 ///
 /// ```
 /// use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray};
@@ -42,9 +43,9 @@ use crate::{DnpyError, SaveId};
 ///     let dim_data = DimData::new(vec![DimDict::block(5, 2, rank, range)?]);
 ///     DistBuffer::new(dim_data, HostArray::new(vec![Vec::len(&data)], data)?)
 /// };
-/// rank_0.write_part(&part(0, 0..3, vec![0_i32, 1, 2])?)?;
-/// rank_1.write_part(&part(1, 3..5, vec![3_i32, 4])?)?;
-/// rank_0.publish()?;
+/// let mut written = rank_0.write_part(&part(0, 0..3, vec![0_i32, 1, 2])?)?;
+/// written += rank_1.write_part(&part(1, 3..5, vec![3_i32, 4])?)?; // a sum over all ranks
+/// rank_0.publish_complete(written)?;
 /// assert_eq!(npy::load::<i32>(&path)?.data(), [0, 1, 2, 3, 4]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -71,6 +72,7 @@ impl PartsWriter {
         shape: &[u64],
     ) -> Result<Self, DnpyError> {
         let (target, temporary) = names(path.as_ref(), save)?;
+        regular(&target)?;
         let extents: Option<Vec<usize>> = shape.iter().map(|&n| usize::try_from(n).ok()).collect();
         let extents = extents.unwrap_or_else(|| vec![usize::MAX; shape.len()]);
         let Some(len) = element_count(&extents, element) else {
@@ -87,10 +89,15 @@ impl PartsWriter {
             .create_new(true)
             .open(&temporary)
             .map_err(DnpyError::io("create", &temporary))?;
-        write_all_at(&file, &head, 0)
+        let made = write_all_at(&file, &head, 0)
             .and_then(|()| file.set_len(head.len() as u64 + (len * element.size()) as u64))
-            .map_err(DnpyError::io("write", &temporary))?;
-        Self::opened(target, temporary, file)
+            .map_err(DnpyError::io("write", &temporary))
+            .and_then(|()| Self::opened(target, temporary.clone(), file));
+        if made.is_err() {
+            // nobody has it yet; the first error is the one to tell
+            let _ = fs::remove_file(&temporary);
+        }
+        made
     }
 
     /// Opens the file that another rank has created.
@@ -108,8 +115,7 @@ impl PartsWriter {
     }
 
     fn opened(target: PathBuf, temporary: PathBuf, file: File) -> Result<Self, DnpyError> {
-        let header = super::read_header(&mut BufReader::with_capacity(512, &file))
-            .map_err(|e| e.in_file(&temporary))?;
+        let header = super::header_of_file(&file).map_err(|e| e.in_file(&temporary))?;
         Ok(Self {
             target,
             temporary,
@@ -121,9 +127,14 @@ impl PartsWriter {
     /// Writes the elements that this rank owns, its padding left out, and syncs them. Returns the
     /// bytes written.
     ///
+    /// Each run of elements that are contiguous in the file is one call of the operating system.
+    /// Distribute the last axis in blocks or not at all where speed matters: an axis dealt cyclically
+    /// one by one costs a call for every element.
+    ///
     /// # Errors
     /// [`DnpyError::GlobalShape`] and [`DnpyError::ElementType`] when the part belongs to another
-    /// array; [`DnpyError::Index`]; [`DnpyError::Io`].
+    /// array; [`DnpyError::Index`]; [`DnpyError::Closed`] when the file has been published or
+    /// discarded; [`DnpyError::Io`].
     pub fn write_part<'a, A>(&self, array: &'a A) -> Result<u64, DnpyError>
     where
         A: DistributedArray,
@@ -131,6 +142,10 @@ impl PartsWriter {
     {
         let part = array.distarray();
         let (buffer, dim_data) = (part.buffer(), part.dim_data());
+        if !self.temporary.exists() {
+            let path = self.temporary.clone();
+            return Err(DnpyError::Closed { path });
+        }
         if buffer.element_type() != self.header.element_type() {
             return Err(DnpyError::ElementType {
                 offset: self.header.text_offset(),
@@ -139,24 +154,15 @@ impl PartsWriter {
             });
         }
         check_global(self.header.shape(), dim_data)?;
+        if dim_data.local_shape().contains(&0) {
+            return Ok(0);
+        }
+        let extent = Extent::Owned(part.version());
         let mut pieces = Vec::with_capacity(dim_data.ndim());
         for (axis, (dim, &n)) in dim_data.into_iter().zip(self.header.shape()).enumerate() {
-            let owned = runs(dim, part.version(), Extent::Owned)?;
-            let whole = Run {
-                global: 0,
-                local: 0,
-                len: n,
-            };
-            let found = meet(&[whole], &owned);
-            if let Some(index) = first_missing(&owned, &found) {
-                return Err(DnpyError::Index {
-                    axis,
-                    index,
-                    size: dim.size(),
-                });
-            }
+            let shared = Source::whole(n as u64)?.shared(axis, dim, extent)?;
             // the file is the target here
-            pieces.push(found.into_iter().map(Piece::turned).collect());
+            pieces.push(shared.values().flatten().map(turned).collect());
         }
         let strides = strides(self.header.shape(), Order::C);
         let walk = Walk::new(pieces, buffer.shape(), Order::C, &strides);
@@ -184,7 +190,25 @@ impl PartsWriter {
         Ok(written)
     }
 
-    /// Gives the file its name, in place of an older one. One rank, after all have written.
+    /// [`PartsWriter::publish`] where all ranks together have written all elements: `written` is the
+    /// sum of what [`PartsWriter::write_part`] returned to each. This finds the rank that never
+    /// wrote, whose elements would be zero. (An element that several ranks own counts several times:
+    /// with such lists the sum says less.)
+    ///
+    /// # Errors
+    /// [`DnpyError::Incomplete`]: nothing is published and the temporary file is removed;
+    /// [`DnpyError::Io`].
+    pub fn publish_complete(self, written: u64) -> Result<(), DnpyError> {
+        let expected = self.header.byte_len() as u64;
+        if written < expected {
+            self.discard()?;
+            return Err(DnpyError::Incomplete { written, expected });
+        }
+        self.publish()
+    }
+
+    /// Gives the file its name, in place of an older one. One rank, after all have written; it does
+    /// not know whether they have, [`PartsWriter::publish_complete`] does.
     ///
     /// # Errors
     /// [`DnpyError::Io`].

@@ -42,6 +42,29 @@ pub enum SetError {
         /// What is wrong.
         reason: &'static str,
     },
+    /// A file has another name than the part of its rank must have.
+    #[error("rank {rank}: the file is {given:?}, allowed: {expected:?}")]
+    FileName {
+        /// The rank.
+        rank: usize,
+        /// The name given.
+        given: String,
+        /// The name of the rank's part in this save.
+        expected: String,
+    },
+    /// There is no manifest, and a save under plain names was begun and not published: the parts
+    /// may be a mixture. Save again; or remove the marker to read the parts as they are.
+    #[error("a save was begun and not published ({} is there): its parts and older ones may be mixed", marker.display())]
+    Unfinished {
+        /// The file that a save lays down before its first part and removes when it is published.
+        marker: PathBuf,
+    },
+    /// A part has been replaced or changed since the set was opened. Open it again.
+    #[error("{} was replaced after the set was opened", path.display())]
+    Replaced {
+        /// The part.
+        path: PathBuf,
+    },
     /// Parts that the manifest names are those of another save.
     #[error("two saves are mixed: {} not of save {save}", list(files))]
     Mixed {

@@ -1,10 +1,9 @@
 //! [`Manifest`]: which files are the set, in JSON.
 
-use std::path::{Component, Path};
-
 use serde::{Deserialize, Serialize};
 
 use super::SetError;
+use super::names::Prefix;
 use crate::SaveId;
 
 /// What `format` says in every manifest.
@@ -141,15 +140,29 @@ impl Manifest {
                     "its part is missing, or another rank's is there twice",
                 );
             }
-            let mut path = Path::new(&part.file).components();
-            let plain =
-                matches!(path.next(), Some(Component::Normal(name)) if name == part.file.as_str());
-            if !plain || path.next().is_some() {
-                return wrong(rank, "the file name has a directory in it, or is none");
-            }
             let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
             if part.sha256.len() != 64 || !part.sha256.bytes().all(hex) {
                 return wrong(rank, "sha256 is not 64 lower-case hexadecimal digits");
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses files that have another name than their rank's. Old parts are removed by the names
+    /// in their manifest: no other file may be named there.
+    pub(super) fn check_names(&self, prefix: &Prefix) -> Result<(), SetError> {
+        for part in &self.parts {
+            let expected = if self.plain_names {
+                prefix.plain(part.rank)
+            } else {
+                prefix.of_save(self.save, part.rank)
+            };
+            if part.file != expected {
+                return Err(SetError::FileName {
+                    rank: part.rank,
+                    given: crate::error::excerpt(&part.file),
+                    expected,
+                });
             }
         }
         Ok(())
@@ -169,9 +182,10 @@ impl Manifest {
         bytes
     }
 
-    pub(super) fn from_text(path: &Path, bytes: &[u8]) -> Result<Self, SetError> {
+    pub(super) fn from_text(prefix: &Prefix, bytes: &[u8]) -> Result<Self, SetError> {
+        let path = prefix.manifest();
         let refuse = |reason| SetError::Manifest {
-            path: path.to_path_buf(),
+            path: path.clone(),
             reason,
         };
         let text: Text = serde_json::from_slice(bytes).map_err(|e| refuse(e.to_string()))?;
@@ -191,7 +205,10 @@ impl Manifest {
             plain_names: text.plain_names,
             parts: text.parts,
         };
-        manifest.check().map_err(|e| refuse(e.to_string()))?;
+        manifest
+            .check()
+            .and_then(|()| manifest.check_names(prefix))
+            .map_err(|e| refuse(e.to_string()))?;
         Ok(manifest)
     }
 }

@@ -36,6 +36,11 @@ impl Prefix {
         self.dir.join(format!("{}.manifest.json", self.stem))
     }
 
+    /// The file that says that a save under plain names has begun.
+    pub(super) fn marker(&self) -> PathBuf {
+        self.dir.join(format!("{}.saving", self.stem))
+    }
+
     /// `DistArray`'s name.
     pub(super) fn plain(&self, rank: usize) -> String {
         format!("{}_{rank}.dnpy", self.stem)

@@ -6,14 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use dap_protocol::check::{EdgeReading, Strictness, set_report};
-use dap_protocol::{DimData, ElementType, ProcessGrid, ProtocolVersion};
+use dap_protocol::{DimData, ElementType, ProtocolVersion};
 use dist_maps::Distribution;
 
 use super::SetError;
 use super::manifest::Manifest;
 use super::names::Prefix;
-use super::write::hash_file;
-use crate::{DnpyError, PartInfo, Repair, inspect};
+use super::part::Part;
+use super::place::place;
+use crate::{DnpyError, PartInfo, Repair};
 
 /// How often a set that is replaced while it is opened is tried again.
 const ATTEMPTS: usize = 3;
@@ -24,6 +25,12 @@ const ATTEMPTS: usize = 3;
 pub enum Note {
     /// There is no manifest: nothing but the metadata says that the parts are of one save.
     NoManifest,
+    /// Files that are named like parts of the set but follow a gap in the ranks: they are no part
+    /// of it. Only without a manifest.
+    Apart {
+        /// The files.
+        files: Vec<PathBuf>,
+    },
     /// A part was read with repairs.
     Repaired {
         /// The part.
@@ -47,6 +54,10 @@ impl fmt::Display for Note {
             Self::NoManifest => f.write_str(
                 "no manifest: nothing but the metadata says that the parts are of one save",
             ),
+            Self::Apart { files } => {
+                let all: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
+                write!(f, "no part of the set: {}", all.join(", "))
+            }
             Self::Repaired { path, repairs } => {
                 let all: Vec<String> = repairs.iter().map(ToString::to_string).collect();
                 write!(f, "{}: {}", path.display(), all.join("; "))
@@ -62,13 +73,6 @@ impl fmt::Display for Note {
     }
 }
 
-/// One part of a set.
-#[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub(super) path: PathBuf,
-    pub(super) info: PartInfo,
-}
-
 /// A set of files, its headers read and checked as a whole.
 ///
 /// Opening reads headers only, except with plain names and a manifest, where all files are hashed
@@ -76,7 +80,6 @@ pub(super) struct Part {
 #[derive(Clone, Debug)]
 pub struct Set {
     pub(super) parts: Vec<Part>,
-    pub(super) grid: ProcessGrid,
     /// Which part stands at each place of the grid.
     pub(super) places: Vec<usize>,
     /// Per axis, the protocol version by whose rule periodic edges are read.
@@ -97,17 +100,19 @@ impl Set {
         let prefix = Prefix::new(path)?;
         let mut last = None;
         for _ in 0..ATTEMPTS {
-            let Some(manifest) = manifest_of(&prefix.manifest())? else {
+            let Some(manifest) = manifest_of(&prefix)? else {
                 return Self::plain(path, &prefix);
             };
             let save = manifest.save();
             let check_hashes = manifest.has_plain_names();
             match Self::of_manifest(&prefix, manifest, check_hashes) {
                 // a save published meanwhile has removed the parts: read its manifest
-                Err(DnpyError::Set(e @ (SetError::Missing { .. } | SetError::Mixed { .. })))
-                    if last != Some(save) =>
-                {
-                    let now = manifest_of(&prefix.manifest())?.map(|m| m.save());
+                Err(DnpyError::Set(
+                    e @ (SetError::Missing { .. }
+                    | SetError::Mixed { .. }
+                    | SetError::Replaced { .. }),
+                )) if last != Some(save) => {
+                    let now = manifest_of(&prefix)?.map(|m| m.save());
                     if now == Some(save) {
                         return Err(e.into());
                     }
@@ -140,16 +145,20 @@ impl Set {
                 }
                 Err(e) => return Err(DnpyError::io("open", &path)(e)),
             };
-            if len != part.bytes() || (check_hashes && hash_file(&path)? != part.sha256()) {
+            if len != part.bytes() {
                 mixed.push(path);
             }
         }
+        let save = manifest.save();
         if !mixed.is_empty() {
-            let save = manifest.save();
             return Err(SetError::Mixed { files: mixed, save }.into());
         }
         let paths = manifest.parts().iter().map(|p| prefix.path(p.file()));
-        let mut set = Self::of_files(paths.collect())?;
+        let parts = paths.map(Part::new).collect::<Result<Vec<_>, _>>()?;
+        if check_hashes {
+            check_hashes_of(&parts, &manifest)?;
+        }
+        let mut set = Self::of_parts(parts)?;
         set.manifest = Some(manifest);
         Ok(set)
     }
@@ -157,8 +166,15 @@ impl Set {
     /// The set of `DistArray`'s names, without a manifest.
     fn plain(path: &Path, prefix: &Prefix) -> Result<Self, DnpyError> {
         let first = prefix.path(&prefix.plain(0));
-        let there = prefix.plain_ranks().unwrap_or_default();
-        if !there.contains(&0) && !first.exists() {
+        let marker = prefix.marker();
+        if marker.exists() {
+            return Err(SetError::Unfinished { marker }.into());
+        }
+        let there = match prefix.plain_ranks() {
+            Err(e) if first.exists() => return Err(e),
+            there => there.unwrap_or_default(),
+        };
+        if there.first() != Some(&0) {
             return Err(SetError::NotFound {
                 prefix: path.to_path_buf(),
                 manifest: prefix.manifest(),
@@ -166,17 +182,29 @@ impl Set {
             }
             .into());
         }
-        // as many as the highest rank there says, for ranks without a place in the grid save
-        // parts too; and as many as the grid of rank 0 says
-        let info = inspect(&first)?;
-        let grid = info.dim_data().grid().map_err(protocol)?.len();
-        let ranks = there.last().map_or(1, |last| last + 1).max(grid);
-        if let Some(rank) = (0..ranks).find(|rank| there.binary_search(rank).is_err()) {
-            let path = prefix.path(&prefix.plain(rank));
+        // as many as there are without a gap, for ranks without a place in the grid save parts
+        // too; at least as many as the grid of rank 0 has
+        let first = Part::new(first)?;
+        let grid = first.info.dim_data().grid().map_err(protocol)?.len();
+        let ranks = there.iter().zip(0..).take_while(|&(&a, b)| a == b).count();
+        if ranks < grid {
+            let path = prefix.path(&prefix.plain(ranks));
             return Err(SetError::Missing { path, ranks: grid }.into());
         }
-        let paths = (0..ranks).map(|rank| prefix.path(&prefix.plain(rank)));
-        let mut set = Self::of_files(paths.collect())?;
+        let paths = (1..ranks).map(|rank| prefix.path(&prefix.plain(rank)));
+        let others = paths.map(Part::new);
+        let parts = std::iter::once(Ok(first)).chain(others);
+        let mut set = Self::of_parts(parts.collect::<Result<_, _>>()?)?;
+        if ranks < there.len() {
+            let apart = there[ranks..].iter();
+            let files = apart.map(|&rank| prefix.path(&prefix.plain(rank)));
+            set.notes.insert(
+                0,
+                Note::Apart {
+                    files: files.collect(),
+                },
+            );
+        }
         set.notes.insert(0, Note::NoManifest);
         Ok(set)
     }
@@ -186,15 +214,11 @@ impl Set {
     /// # Errors
     /// As [`Set::open`].
     pub fn of_files(paths: Vec<PathBuf>) -> Result<Self, DnpyError> {
-        let parts = paths
-            .into_iter()
-            .map(|path| {
-                Ok(Part {
-                    info: inspect(&path)?,
-                    path,
-                })
-            })
-            .collect::<Result<Vec<_>, DnpyError>>()?;
+        let parts = paths.into_iter().map(Part::new);
+        Self::of_parts(parts.collect::<Result<_, _>>()?)
+    }
+
+    fn of_parts(parts: Vec<Part>) -> Result<Self, DnpyError> {
         let Some(first) = parts.first() else {
             let reason = "there is no part";
             return Err(SetError::Records { rank: 0, reason }.into());
@@ -250,7 +274,6 @@ impl Set {
         }
         Ok(Self {
             parts,
-            grid,
             places,
             edges,
             manifest: None,
@@ -318,78 +341,35 @@ impl Set {
         let Some(manifest) = &self.manifest else {
             return Ok(());
         };
-        let mut files = Vec::new();
-        for (record, part) in manifest.parts().iter().zip(&self.parts) {
-            if hash_file(&part.path)? != record.sha256() {
-                files.push(part.path.clone());
-            }
-        }
-        if files.is_empty() {
-            return Ok(());
-        }
-        let save = manifest.save();
-        Err(SetError::Mixed { files, save }.into())
+        check_hashes_of(&self.parts, manifest)
     }
+}
+
+/// Reads all files and compares them with the hashes in the manifest.
+fn check_hashes_of(parts: &[Part], manifest: &Manifest) -> Result<(), DnpyError> {
+    let mut files = Vec::new();
+    for (record, part) in manifest.parts().iter().zip(parts) {
+        if part.sha256()? != record.sha256() {
+            files.push(part.path.clone());
+        }
+    }
+    if files.is_empty() {
+        return Ok(());
+    }
+    let save = manifest.save();
+    Err(SetError::Mixed { files, save }.into())
 }
 
 fn protocol(source: dap_protocol::ProtocolError) -> DnpyError {
     DnpyError::Protocol { offset: 0, source }
 }
 
-/// The manifest at `path`, `None` where there is none.
-pub(super) fn manifest_of(path: &Path) -> Result<Option<Manifest>, DnpyError> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(Manifest::from_text(path, &bytes)?)),
+/// The manifest, `None` where there is none.
+pub(super) fn manifest_of(prefix: &Prefix) -> Result<Option<Manifest>, DnpyError> {
+    let path = prefix.manifest();
+    match fs::read(&path) {
+        Ok(bytes) => Ok(Some(Manifest::from_text(prefix, &bytes)?)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(DnpyError::io("read", path)(e)),
+        Err(e) => Err(DnpyError::io("read", &path)(e)),
     }
-}
-
-/// Which part stands at each place of the grid. Parts with elements take their places first; a
-/// part without elements whose place is taken is that of a rank without a place.
-fn place(parts: &[Part], grid: &ProcessGrid) -> Result<Vec<usize>, DnpyError> {
-    let files = |at: &[usize]| {
-        at.iter()
-            .map(|&i| parts[i].path.clone())
-            .collect::<Vec<_>>()
-    };
-    let ranks = grid.len();
-    if ranks > parts.len() {
-        let path = parts[0].path.clone();
-        return Err(SetError::Missing { path, ranks }.into());
-    }
-    let mut places: Vec<Option<usize>> = vec![None; ranks];
-    let mut surplus = Vec::new();
-    for with_elements in [true, false] {
-        for (i, part) in parts.iter().enumerate() {
-            let dim_data = part.info.dim_data();
-            if dim_data.local_shape().contains(&0) == with_elements {
-                continue;
-            }
-            let rank = grid.rank(&dim_data.grid_coords());
-            match rank.ok().and_then(|rank| places.get_mut(rank)) {
-                Some(place) if place.is_none() => *place = Some(i),
-                // a scalar's rank without a place has the same dictionary: none
-                _ if with_elements && dim_data.ndim() > 0 => surplus.push(i),
-                _ => {}
-            }
-        }
-    }
-    if !surplus.is_empty() {
-        return Err(SetError::Surplus {
-            files: files(&surplus),
-            ranks,
-        }
-        .into());
-    }
-    places
-        .into_iter()
-        .collect::<Option<Vec<usize>>>()
-        .ok_or_else(|| {
-            SetError::Missing {
-                path: parts[0].path.clone(),
-                ranks,
-            }
-            .into()
-        })
 }

@@ -2,35 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use dap_protocol::{DimData, DistBuffer, Element, HostArray, Order, ProtocolVersion};
-use dist_maps::Run;
+use dap_protocol::{DimData, DimDict, DistBuffer, Element, HostArray, Order, ProtocolVersion};
 
 use super::open::Set;
+use crate::DnpyError;
+use crate::axis::{Extent, Shared, Source};
 use crate::npy::{self, PartRead, check_global};
-use crate::sections::{
-    Count, Extent, Piece, Walk, first_missing, meet, read_walk, runs, strides, without_duplicates,
-};
-use crate::{DnpyError, PartFile};
+use crate::sections::{Count, Walk, read_walk, strides};
 
 impl Set {
     /// Reads the part that `target` describes, padding included. Local.
     ///
     /// Any rank of any distribution of the same global shape: only the elements that it stores
-    /// are read, each once, from whichever files have them. The part comes in C order.
+    /// are read, each once, from whichever files have them. The part comes in C order. The files
+    /// must not be changed in place meanwhile, see [`PartFile`](crate::PartFile); where they have
+    /// been replaced since the set was opened, this is an error.
     ///
     /// # Errors
     /// [`DnpyError::ElementType`], [`DnpyError::GlobalShape`], [`DnpyError::Index`] for an
-    /// element that no part has, and what reading the files fails with.
+    /// element that no part has, [`SetError::Replaced`](super::SetError::Replaced), and what reading
+    /// the files fails with.
     pub fn read<T: Element>(&self, target: &DimData) -> Result<PartRead<T>, DnpyError> {
         self.read_extent(target, Extent::Stored)
     }
 
     /// Reads the elements that `target` owns; its padding is allocated, zero, and not read. Local.
+    /// Otherwise as [`Set::read`].
     ///
     /// # Errors
     /// As [`Set::read`].
     pub fn read_owned<T: Element>(&self, target: &DimData) -> Result<PartRead<T>, DnpyError> {
-        self.read_extent(target, Extent::Owned)
+        self.read_extent(target, Extent::Owned(ProtocolVersion::CURRENT))
     }
 
     fn read_extent<T: Element>(
@@ -47,52 +49,30 @@ impl Set {
             .collect();
         check_global(&shape, target)?;
         let mut axes = Vec::with_capacity(target.ndim());
-        for (axis, dim) in target.into_iter().enumerate() {
-            let wanted = runs(dim, ProtocolVersion::CURRENT, extent)?;
-            let by_coord = self.pieces(axis, &wanted)?;
-            let all: Vec<Piece> = by_coord.values().flatten().copied().collect();
-            if let Some(index) = first_missing(&wanted, &all) {
-                return Err(DnpyError::Index {
-                    axis,
-                    index,
-                    size: dim.size(),
-                });
+        if !target.local_shape().contains(&0) {
+            for (axis, dim) in target.into_iter().enumerate() {
+                axes.push(self.source(axis)?.shared(axis, dim, extent)?);
             }
-            axes.push(by_coord);
         }
         self.read_pieces(target, &axes)
     }
 
-    /// The pieces of `wanted` that each coordinate of an axis owns, where it has any.
-    fn pieces(
-        &self,
-        axis: usize,
-        wanted: &[Run],
-    ) -> Result<BTreeMap<usize, Vec<Piece>>, DnpyError> {
-        let ranks = self.grid.shape()[axis];
-        let mut owned: Vec<Vec<Run>> = vec![Vec::new(); ranks];
-        let mut seen = vec![false; ranks];
-        let mut unique = true;
+    /// What the coordinates of an axis own.
+    fn source(&self, axis: usize) -> Result<Source, DnpyError> {
+        let mut dims: BTreeMap<usize, &DimDict> = BTreeMap::new();
         for &place in &self.places {
             let dim = &self.parts[place].info.dim_data()[axis];
-            let coord = dim.grid_rank();
-            if std::mem::replace(&mut seen[coord], true) {
-                continue;
-            }
-            owned[coord] = runs(dim, self.edges[axis], Extent::Owned)?;
-            unique &= dim.dist_type() != "u";
+            dims.entry(dim.grid_rank()).or_insert(dim);
         }
-        if !unique {
-            without_duplicates(&mut owned);
-        }
-        let pieces = owned.iter().map(|runs| meet(runs, wanted)).enumerate();
-        Ok(pieces.filter(|(_, pieces)| !pieces.is_empty()).collect())
+        // every place of the grid has a part, so every coordinate has a dictionary
+        let dims: Vec<&DimDict> = dims.into_values().collect();
+        Source::of_coords(&dims, self.edges[axis])
     }
 
     fn read_pieces<T: Element>(
         &self,
         target: &DimData,
-        axes: &[BTreeMap<usize, Vec<Piece>>],
+        axes: &[Shared],
     ) -> Result<PartRead<T>, DnpyError> {
         // every element wanted is in a file, and the files are as long as they say
         let shape: Vec<usize> = target
@@ -108,23 +88,17 @@ impl Set {
         let mut data = npy::zeroed::<T>(len)?;
         let dst_strides = strides(&shape, Order::C);
         let mut total = Count::default();
-        for &place in &self.places {
+        let places = if len == 0 { &[] } else { &self.places[..] };
+        for &place in places {
             let part = &self.parts[place];
             let coords = part.info.dim_data().grid_coords();
-            let pieces: Option<Vec<Vec<Piece>>> = axes
+            let pieces: Option<Vec<_>> = axes
                 .iter()
                 .zip(coords)
                 .map(|(by_coord, coord)| by_coord.get(&coord).cloned())
                 .collect();
             let Some(pieces) = pieces else { continue };
-            let file = PartFile::open(&part.path)?;
-            if *file.info() != part.info {
-                let set = || super::SetError::Manifest {
-                    path: part.path.clone(),
-                    reason: "it was replaced while the set was read".to_owned(),
-                };
-                return Err(set().into());
-            }
+            let file = part.open()?;
             let header = file.info().array();
             let walk = Walk::new(pieces, header.shape(), header.order(), &dst_strides);
             let count = read_walk(file.file(), header, &walk, &mut data)

@@ -7,9 +7,11 @@ use std::path::Path;
 use dap_protocol::{DistributedArray, HostBuffer};
 use sha2::{Digest, Sha256};
 
+use super::Set;
+#[cfg(doc)]
+use super::SetError;
 use super::manifest::{Manifest, PartRecord};
 use super::names::Prefix;
-use super::{Set, SetError};
 use crate::save::{behind_links, commit, publish, sync_directory, temporary};
 use crate::{DnpyError, SaveId, WriteOptions, write_localarray_with};
 
@@ -74,6 +76,9 @@ impl SetWriter {
         let path = prefix.path(&name);
         let target = behind_links(&path)?;
         let mut file = temporary(&target)?;
+        if self.plain_names {
+            mark(&prefix, self.save)?;
+        }
         let mut hashing = Hashing::new(file.as_file_mut());
         write_localarray_with(&mut hashing, &array.distarray(), self.options)
             .map_err(|e| e.in_file(&path))?;
@@ -96,29 +101,32 @@ impl SetWriter {
     pub fn publish(&self, records: &[PartRecord]) -> Result<(), DnpyError> {
         let prefix = Prefix::new(&self.prefix)?;
         let manifest = Manifest::new(self.save, self.plain_names, records)?;
-        for part in manifest.parts() {
-            let expected = if self.plain_names {
-                prefix.plain(part.rank())
-            } else {
-                prefix.of_save(self.save, part.rank())
-            };
-            if part.file() != expected {
-                let reason = "the record is that of another save";
-                return Err(SetError::Records {
-                    rank: part.rank(),
-                    reason,
-                }
-                .into());
-            }
-        }
+        manifest.check_names(&prefix)?;
         Set::of_manifest(&prefix, manifest.clone(), false)?;
         let path = prefix.manifest();
-        let before = super::open::manifest_of(&path)?;
+        let before = super::open::manifest_of(&prefix)?;
         publish(&path, |file| {
             file.write_all(&manifest.to_text())
                 .map_err(DnpyError::stream("write"))
         })?;
         remove_others(&prefix, &manifest, before.as_ref())
+    }
+}
+
+/// Lays down the marker where no manifest could tell old plain parts from new ones.
+fn mark(prefix: &Prefix, save: SaveId) -> Result<(), DnpyError> {
+    if prefix.manifest().exists() {
+        return Ok(());
+    }
+    publish(&prefix.marker(), |file| {
+        writeln!(file, "{save}").map_err(DnpyError::stream("write"))
+    })
+}
+
+fn remove(path: &Path) -> Result<(), DnpyError> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(DnpyError::io("remove", path)(e)),
+        _ => Ok(()),
     }
 }
 
@@ -136,14 +144,9 @@ fn remove_others(
     names.sort_unstable();
     names.dedup();
     for name in names {
-        let path = prefix.path(&name);
-        match fs::remove_file(&path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                return Err(DnpyError::io("remove", &path)(e));
-            }
-            _ => {}
-        }
+        remove(&prefix.path(&name))?;
     }
+    remove(&prefix.marker())?;
     sync_directory(&prefix.manifest())
 }
 
@@ -187,9 +190,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(digits).collect()
 }
 
-/// SHA-256 of a file.
-pub(super) fn hash_file(path: &Path) -> Result<String, DnpyError> {
-    let mut file = fs::File::open(path).map_err(DnpyError::io("open", path))?;
+/// SHA-256 of a file, from where it stands to its end.
+pub(super) fn hash_file(mut file: &fs::File) -> Result<String, DnpyError> {
     let mut hash = Sha256::new();
     let mut buf = vec![0; 1 << 20];
     loop {
@@ -197,7 +199,7 @@ pub(super) fn hash_file(path: &Path) -> Result<String, DnpyError> {
             Ok(0) => return Ok(hex(&hash.finalize())),
             Ok(n) => hash.update(&buf[..n]),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(DnpyError::io("read", path)(e)),
+            Err(e) => return Err(DnpyError::stream("read")(e)),
         }
     }
 }

@@ -72,6 +72,54 @@ fn permissions_and_links_are_as_usual() {
     assert!(save(dir.path().join("loop"), &part(3.0)).is_err());
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("socket");
+    let _listening = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    for target in [&path, Path::new("/dev/null"), dir.path()] {
+        let e = save(target, &part(1.0)).unwrap_err();
+        assert!(matches!(e, DnpyError::NotAFile { .. }), "{e}");
+    }
+    assert!(fs::metadata(&path).unwrap().file_type().is_socket());
+    assert_eq!(names(dir.path()), ["socket"]);
+}
+
+#[test]
+fn an_element_type_that_has_no_code_leaves_nothing_written() {
+    let dim_data = dap_protocol::DimData::new(vec![dap_protocol::DimDict::whole(2).unwrap()]);
+    let array = dap_protocol::HostArray::new(vec![2], vec![half::bf16::ONE; 2]).unwrap();
+    let part = dap_protocol::DistBuffer::new(dim_data, array).unwrap();
+    let mut written = Vec::new();
+    let e = write_localarray(&mut written, &part).unwrap_err();
+    assert!(matches!(e, DnpyError::NoTypeCode { .. }), "{e}");
+    assert_eq!(written, b"");
+}
+
+#[test]
+fn a_spelling_of_python_2_in_the_shape_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("part_0.dnpy");
+    let mut bytes = Vec::new();
+    write_localarray(&mut bytes, &part(1.0)).unwrap();
+    let at = bytes.windows(4).position(|w| w == b"(5,)").unwrap();
+    bytes.splice(at..at + 4, *b"(5L,)");
+    let room = at + bytes[at..].windows(2).position(|w| w == b"  ").unwrap();
+    bytes.remove(room);
+    fs::write(&path, &bytes).unwrap();
+    let info = inspect(&path).unwrap();
+    let [dnpy_format::Repair::Spelling { offset, .. }] = info.repairs() else {
+        panic!("{:?}", info.repairs())
+    };
+    assert!(
+        (at as u64..at as u64 + 4).contains(offset),
+        "{offset}, {at}"
+    );
+    assert_eq!(load::<f64>(&path).unwrap(), part(1.0));
+}
+
 #[test]
 fn names_that_cannot_be_saved_to_are_errors() {
     let dir = tempfile::tempdir().unwrap();

@@ -273,6 +273,58 @@ fn a_part_of_another_array_is_not_written() {
     assert!(matches!(nobody, Err(DnpyError::Io { .. })));
 }
 
+fn half(rank: usize) -> DistBuffer<HostArray<i32>> {
+    let range = if rank == 0 { 0..2 } else { 2..4 };
+    let dim = DimDict::block(4, 2, rank, range).unwrap();
+    let array = HostArray::new(vec![2], vec![7, 8]).unwrap();
+    DistBuffer::new(DimData::new(vec![dim]), array).unwrap()
+}
+
+#[test]
+fn a_rank_that_never_wrote_is_found_and_nothing_is_written_after_publishing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("whole.npy");
+    let save = SaveId::random();
+    let first = npy::PartsWriter::create(&path, save, ElementType::I32, &[4]).unwrap();
+    let second = npy::PartsWriter::join(&path, save).unwrap();
+    let written = first.write_part(&half(0)).unwrap();
+    let e = first.publish_complete(written).unwrap_err();
+    assert!(
+        matches!(
+            e,
+            DnpyError::Incomplete {
+                written: 8,
+                expected: 16
+            }
+        ),
+        "{e}"
+    );
+    let e = second.write_part(&half(1)).unwrap_err();
+    assert!(matches!(e, DnpyError::Closed { .. }), "{e}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+
+    let first = npy::PartsWriter::create(&path, save, ElementType::I32, &[4]).unwrap();
+    let second = npy::PartsWriter::join(&path, save).unwrap();
+    let written = first.write_part(&half(0)).unwrap() + second.write_part(&half(1)).unwrap();
+    first.publish_complete(written).unwrap();
+    let e = second.write_part(&half(0)).unwrap_err();
+    assert!(matches!(e, DnpyError::Closed { .. }), "{e}");
+    assert_eq!(npy::load::<i32>(&path).unwrap().data(), [7, 8, 7, 8]);
+}
+
+#[test]
+fn a_file_that_cannot_be_made_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("whole.npy");
+    // with its header the file would be longer than any file
+    let n = u64::try_from(isize::MAX).unwrap();
+    let e = npy::PartsWriter::create(&path, SaveId::random(), ElementType::U8, &[n]).unwrap_err();
+    assert!(matches!(e, DnpyError::Io { .. }), "{e}");
+    let e = npy::PartsWriter::create(dir.path(), SaveId::random(), ElementType::U8, &[1]);
+    assert!(matches!(e, Err(DnpyError::NotAFile { .. })));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn rows_of_whole_lines_are_one_read() {
     static READS: AtomicU64 = AtomicU64::new(0);

@@ -6,7 +6,7 @@ use std::path::Path;
 use dap_protocol::{DimData, DimDict, DistBuffer, HostArray, ProtocolVersion};
 use dist_maps::Distribution;
 use dnpy_format::set::{Note, PartRecord, Set, SetError, SetWriter};
-use dnpy_format::{DnpyError, SaveId, save};
+use dnpy_format::{DnpyError, SaveId, npy, save};
 use proptest::prelude::*;
 
 use crate::parts::{Kind, case, config, distribution, flat, kind, value};
@@ -299,6 +299,186 @@ fn manifests_that_are_none_are_refused() {
     fs::write(&part_path, &bytes).unwrap();
     let e = set_error(Set::open(&prefix).unwrap_err());
     assert!(matches!(e, SetError::Mixed { .. }), "{e}");
+}
+
+#[test]
+fn a_manifest_cannot_have_other_files_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = dir.path().join("run");
+    let important = dir.path().join("important.txt");
+    fs::write(&important, "keep").unwrap();
+    let writer = SetWriter::new(&prefix, SaveId::random());
+    save_set(&writer, &blocks(2));
+    let path = dir.path().join("run.manifest.json");
+    let good = fs::read_to_string(&path).unwrap();
+    let own = format!("run_{}_1.dnpy", writer.save());
+    let other = format!("run_{}_1.dnpy", SaveId::random());
+    for name in ["important.txt", "run_1.dnpy", "run.manifest.json", &other] {
+        fs::write(&path, good.replace(&own, name)).unwrap();
+        let e = set_error(Set::open(&prefix).unwrap_err());
+        assert!(matches!(e, SetError::Manifest { .. }), "{name}: {e}");
+        assert!(e.to_string().contains(&own), "{e}");
+        let next = SetWriter::new(&prefix, SaveId::random());
+        let record = next.save_part(0, &part(&blocks(1), 0)).unwrap();
+        assert!(next.publish(&[record]).is_err());
+        assert_eq!(fs::read_to_string(&important).unwrap(), "keep");
+    }
+}
+
+#[test]
+fn files_behind_a_gap_in_the_ranks_are_no_part_and_noted() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = dir.path().join("run");
+    let path = |rank: &str| dir.path().join(format!("run_{rank}.dnpy"));
+    for rank in 0..3 {
+        save(path(&rank.to_string()), &part(&blocks(3), rank)).unwrap();
+    }
+    for name in ["18446744073709551615", "20240101", "4"] {
+        fs::write(path(name), "something else").unwrap();
+    }
+    let set = Set::open(&prefix).unwrap();
+    assert_eq!(set.ranks(), 3);
+    let files = vec![path("4"), path("20240101"), path("18446744073709551615")];
+    assert_eq!(set.notes(), [Note::NoManifest, Note::Apart { files }]);
+    assert!(set.notes()[1].to_string().contains("run_4.dnpy"));
+    check(&set, &blocks(2));
+}
+
+#[test]
+fn long_dealt_axes_without_elements_take_no_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = dir.path().join("run");
+    let n = 1 << 61;
+    let dims = |rank| {
+        let dealt = DimDict::cyclic(n, 2, rank, 1).unwrap();
+        DimData::new(vec![DimDict::whole(0).unwrap(), dealt])
+    };
+    for rank in 0..2 {
+        let array = HostArray::new(vec![0, 1 << 60], Vec::<bool>::new()).unwrap();
+        let part = DistBuffer::new(dims(rank), array).unwrap();
+        save(dir.path().join(format!("run_{rank}.dnpy")), &part).unwrap();
+    }
+    let set = Set::open(&prefix).unwrap();
+    assert_eq!(set.global_shape(), [0, n]);
+    let read = set.read::<bool>(&dims(1)).unwrap();
+    assert_eq!((read.bytes_read, read.reads), (0, 0));
+    let whole = DimData::new(vec![DimDict::whole(0).unwrap(), DimDict::whole(n).unwrap()]);
+    let read = set.read_owned::<bool>(&whole).unwrap();
+    assert!(read.part.buffer().data().is_empty());
+
+    let path = dir.path().join("whole.npy");
+    let array = HostArray::new(vec![0, 1 << 61], Vec::<bool>::new()).unwrap();
+    npy::save(&path, &array).unwrap();
+    let read = npy::read_owned::<bool>(&path, &dims(0)).unwrap();
+    assert_eq!((read.bytes_read, read.reads), (0, 0));
+}
+
+#[test]
+fn ranks_without_a_place_may_come_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = dir.path().join("run");
+    // one element, dealt to two places that ranks 1 and 2 have: rank 0 has none, rank 2 no element
+    let dist = Distribution::over(3)
+        .shape([1])
+        .cyclic(0)
+        .grid([2])
+        .targets([1, 2])
+        .build()
+        .unwrap();
+    assert!(dist.coords(0).is_none() && dist.is_empty_on(2));
+    save_set(&SetWriter::new(&prefix, SaveId::random()), &dist);
+    let set = Set::open(&prefix).unwrap();
+    assert_eq!(set.distribution().unwrap().targets(), [1, 2]);
+    let whole = DimData::new(vec![DimDict::whole(1).unwrap()]);
+    assert_eq!(
+        set.read::<i32>(&whole).unwrap().part.buffer().data(),
+        [value(0)]
+    );
+}
+
+#[test]
+fn a_part_that_is_replaced_after_opening_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = dir.path().join("run");
+    let old = SetWriter::new(&prefix, SaveId::random()).plain_names();
+    save_set(&old, &blocks(2));
+    let set = Set::open(&prefix).unwrap();
+    check(&set, &blocks(3));
+    // the same headers, the same length, another save
+    let new = SetWriter::new(&prefix, SaveId::random()).plain_names();
+    new.save_part(1, &part(&blocks(2), 1)).unwrap();
+    let whole = blocks(1).dim_data(0).unwrap();
+    let e = set_error(set.read::<i32>(&whole).unwrap_err());
+    let path = dir.path().join("run_1.dnpy");
+    assert_eq!(e, SetError::Replaced { path: path.clone() });
+    let first = blocks(2).dim_data(0).unwrap();
+    set.read::<i32>(&first).unwrap();
+
+    // one that is written to in place
+    let set = Set::of_files(vec![dir.path().join("run_0.dnpy"), path.clone()]).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::thread::sleep(std::time::Duration::from_millis(20)); // the clock of file times is coarse
+    fs::write(&path, &bytes).unwrap();
+    let e = set_error(set.read::<i32>(&whole).unwrap_err());
+    assert_eq!(e, SetError::Replaced { path });
+}
+
+#[test]
+fn a_first_save_under_plain_names_that_is_killed_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = dir.path().join("run");
+    // what `DistArray` left, without a manifest
+    for rank in 0..2 {
+        let path = dir.path().join(format!("run_{rank}.dnpy"));
+        save(path, &part(&blocks(2), rank)).unwrap();
+    }
+    assert_eq!(Set::open(&prefix).unwrap().notes(), [Note::NoManifest]);
+    let killed = SetWriter::new(&prefix, SaveId::random()).plain_names();
+    killed.save_part(1, &part(&blocks(2), 1)).unwrap();
+    let e = set_error(Set::open(&prefix).unwrap_err());
+    let marker = dir.path().join("run.saving");
+    assert!(e.to_string().contains("run.saving"), "{e}");
+    assert_eq!(e, SetError::Unfinished { marker });
+
+    let next = SetWriter::new(&prefix, SaveId::random()).plain_names();
+    save_set(&next, &blocks(2));
+    assert_eq!(
+        names(dir.path()),
+        ["run.manifest.json", "run_0.dnpy", "run_1.dnpy"]
+    );
+    let set = Set::open(&prefix).unwrap();
+    assert!(set.notes().is_empty());
+    check(&set, &blocks(3));
+}
+
+#[test]
+fn an_index_that_no_part_has_is_an_error_where_it_is_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = dir.path().join("run");
+    let lists: [&[i64]; 2] = [&[5, 0, 1], &[2, 4, 5]]; // 3 is on no rank
+    for (rank, list) in lists.iter().enumerate() {
+        let dim = DimDict::unstructured(6, 2, rank, list.to_vec(), false).unwrap();
+        let array = HostArray::new(vec![3], list.iter().map(|&i| value(i)).collect()).unwrap();
+        let part = DistBuffer::new(DimData::new(vec![dim]), array).unwrap();
+        save(dir.path().join(format!("run_{rank}.dnpy")), &part).unwrap();
+    }
+    let set = Set::open(&prefix).unwrap();
+    let block = |range| DimData::new(vec![DimDict::block(6, 2, 0, range).unwrap()]);
+    let read = set.read::<i32>(&block(0..3)).unwrap();
+    assert_eq!(read.part.buffer().data(), [0, 1, 2].map(value));
+    let e = set.read::<i32>(&block(0..5)).unwrap_err();
+    assert!(
+        matches!(
+            e,
+            DnpyError::Index {
+                axis: 0,
+                index: 3,
+                size: 6
+            }
+        ),
+        "{e}"
+    );
 }
 
 #[test]
