@@ -46,6 +46,7 @@
 #![forbid(unsafe_code)]
 
 mod base;
+mod comm;
 mod compare;
 mod construct;
 mod elementwise;
@@ -67,6 +68,7 @@ mod strided;
 mod windows;
 
 pub use base::{LocalArray, LocalArrayBase, LocalArrayView, LocalArrayViewMut};
+pub use comm::init_base_comm;
 pub use elementwise::{Operand, are_compatible};
 #[doc(hidden)]
 pub use elementwise::{PartRef, Side};
