@@ -12,8 +12,7 @@
 //!
 //! On a periodic axis the boundary cells at the two outer edges are cells of the array (they count
 //! in its size, as DAP 0.10 has it) that stand for the other end: they are filled as well, and what
-//! lies between them is the period. Padding beyond the edges (DAP 0.9) is filled by the same rule.
-//! Without periodicity the boundary belongs to the user and is never written.
+//! lies between them is the period. Without periodicity the boundary belongs to the user and is never written.
 
 use std::collections::BTreeMap;
 
@@ -107,7 +106,9 @@ impl HaloPlan {
             .iter()
             .zip(&coords)
             .map(|(axis, &coord)| axis.counts(coord));
-        plan.writes = cells(&counts.collect::<Vec<_>>(), corners);
+        plan.writes = cells(&counts.collect::<Vec<_>>(), corners).ok_or(PlanError::Overflow {
+            what: "number of halo cells",
+        })?;
         Ok(plan)
     }
 
@@ -301,16 +302,18 @@ fn transfers(
         .collect()
 }
 
-/// Halo cells of a box with (own, halo) cells per axis.
-fn cells(counts: &[(u128, u128)], corners: Corners) -> u128 {
-    let product = |skip: Option<usize>, f: fn(&(u128, u128)) -> u128| -> u128 {
+/// Halo cells of a box with (own, halo) cells per axis; `None` where their number has no 128 bits.
+fn cells(counts: &[(u128, u128)], corners: Corners) -> Option<u128> {
+    let product = |skip: Option<usize>, f: fn(&(u128, u128)) -> u128| {
         let each = counts.iter().enumerate();
-        each.map(|(i, c)| if Some(i) == skip { c.1 } else { f(c) })
-            .product()
+        let factors = each.map(|(i, c)| if Some(i) == skip { c.1 } else { f(c) });
+        plan::checked_product(&factors.collect::<Vec<_>>())
     };
     match corners {
-        Corners::Filled => product(None, |c| c.0 + c.1) - product(None, |c| c.0),
-        Corners::Skipped => (0..counts.len()).map(|i| product(Some(i), |c| c.0)).sum(),
+        Corners::Filled => product(None, |c| c.0 + c.1)?.checked_sub(product(None, |c| c.0)?),
+        Corners::Skipped => {
+            (0..counts.len()).try_fold(0_u128, |sum, i| sum.checked_add(product(Some(i), |c| c.0)?))
+        }
     }
 }
 

@@ -22,8 +22,8 @@ pub use error::PlanError;
 pub use explain::{Explanation, PairVolume};
 pub use transfer::{Part, Section, Transfer};
 
-use crate::Distribution;
 use crate::copy::{CopyError, Layout};
+use crate::{AxisDist, Distribution};
 use factor::{Entry, Factor};
 
 pub(crate) use factor::for_each;
@@ -124,7 +124,10 @@ impl<'a> Redistribution<'a> {
             Kind::Same | Kind::Reshaped => true,
             Kind::Permuted(axes) => axes.iter().copied().eq(0..self.src.ndim()),
         };
-        straight && self.src == self.dst
+        // what is identical in all that is owned may still have padding to be filled
+        let has_padding = |axis: &AxisDist| (0..axis.ranks()).any(|c| !axis.padding(c).is_none());
+        let padded = self.padding && self.dst.axes().iter().any(has_padding);
+        straight && self.src == self.dst && !padded
     }
 
     fn plan_of(&self, factors: &[Factor<'_>], rank: usize) -> Result<RedistPlan, PlanError> {
@@ -148,10 +151,21 @@ impl<'a> Redistribution<'a> {
             plan.recvs = factor::product(&tables, self.src, |f| factors[f].src_axes())?;
             let local = take_local(&mut plan.recvs, rank);
             debug_assert_eq!(local, plan.local, "both ends are this rank");
-            plan.writes = factors.iter().map(|f| f.writes(&coords)).product();
+            let writes: Vec<u128> = factors.iter().map(|f| f.writes(&coords)).collect();
+            plan.writes = checked_product(&writes).ok_or(PlanError::Overflow {
+                what: "number of elements of a rank",
+            })?;
         }
         Ok(plan)
     }
+}
+
+/// The product of all; 0 where one is, whatever the others are.
+pub(crate) fn checked_product(factors: &[u128]) -> Option<u128> {
+    if factors.contains(&0) {
+        return Some(0);
+    }
+    factors.iter().copied().try_fold(1, u128::checked_mul)
 }
 
 fn take_local(transfers: &mut Vec<Transfer>, rank: usize) -> Option<Transfer> {

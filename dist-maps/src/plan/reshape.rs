@@ -433,15 +433,21 @@ impl<'a> Merged<'a> {
     }
 }
 
-/// The runs of a coordinate: global start, local start, length.
+/// The runs of a coordinate inside `0..size`: global start, local start, length. An index outside (an
+/// unstructured axis may have some) is no element of the array and has no flat index.
 fn runs(sets: &AxisSets<'_>, coord: usize) -> Vec<(i128, usize, u64)> {
+    let size = i128::from(sets.axis().size());
     let mut all = Vec::new();
     for p in sets.get(coord).iter() {
-        all.extend(
-            (0..p.count)
-                .map(|i| p.nth(i))
-                .map(|r| (r.global, r.local, r.len)),
-        );
+        for run in (0..p.count).map(|i| p.nth(i)) {
+            let start = run.global.max(0);
+            let end = (run.global + i128::from(run.len)).min(size);
+            if start < end {
+                let skipped = low((start - run.global).unsigned_abs());
+                let len = low((end - start).unsigned_abs());
+                all.push((start, run.local + to_len(skipped), len));
+            }
+        }
     }
     all
 }

@@ -337,6 +337,68 @@ pub(crate) fn messages(change: &Redistribution<'_>) -> Vec<(usize, usize, u64)> 
 }
 
 #[test]
+fn indices_outside_the_array_stay_behind_in_a_reshape() {
+    // the source holds 7 and -1 too, which are no elements of an axis of size 4
+    for lists in [[vec![0, 1, 7], vec![2, 3]], [vec![-1, 0, 1], vec![3, 2]]] {
+        let src = Distribution::over(2)
+            .shape([4])
+            .unstructured_free(0, lists)
+            .build()
+            .unwrap();
+        let dst = Distribution::over(2)
+            .shape([2, 2])
+            .block(0)
+            .build()
+            .unwrap();
+        let change = Redistribution::between(&src, &dst).reshaped();
+        change.verify().unwrap();
+        let moved: usize = (0..2)
+            .map(|rank| change.plan(rank).unwrap())
+            .map(|plan| {
+                let sent: usize = plan.sends().iter().map(dist_maps::Transfer::elements).sum();
+                sent + plan.local().map_or(0, dist_maps::Transfer::elements)
+            })
+            .sum();
+        assert_eq!(moved, 4);
+    }
+}
+
+#[test]
+fn padding_to_be_filled_is_no_identity() {
+    let d = Distribution::over(2)
+        .shape([6])
+        .block(0)
+        .padding(1)
+        .build()
+        .unwrap();
+    assert!(
+        Redistribution::between(&d, &d)
+            .plan(0)
+            .unwrap()
+            .is_identity()
+    );
+    let filling = Redistribution::between(&d, &d)
+        .filling_padding()
+        .plan(0)
+        .unwrap();
+    assert!(!filling.is_identity());
+    let received: Vec<_> = filling
+        .recvs()
+        .iter()
+        .map(|t| (t.peer(), t.elements()))
+        .collect();
+    assert_eq!(received, [(1, 1)]);
+}
+
+#[test]
+fn more_elements_than_128_bits_is_an_error() {
+    let d = Distribution::over(1).shape([1 << 40; 4]).build().unwrap();
+    let overflow = |e| matches!(e, PlanError::Overflow { .. });
+    assert!(RedistPlan::new(&d, &d, 0).is_err_and(overflow));
+    assert!(dist_maps::HaloPlan::new(&d, 0).is_err_and(overflow));
+}
+
+#[test]
 fn golden_plans() {
     // 40 on two ranks, the same on two others
     let a = Distribution::over(4)
