@@ -7,8 +7,8 @@ use std::sync::Arc;
 use dap_protocol::{DimDict, Dist, ProtocolVersion};
 use dist_maps::copy::Piece;
 use dist_maps::{
-    AxisDist, DimMap, Distribution, GlobalIndex, IndexMap, LocalIndex, PlanError, Redistribution,
-    Section, map_from_dim_dict,
+    AxisDist, DimMap, Distribution, GlobalIndex, IndexMap, LocalIndex, Part, PlanError,
+    Redistribution, Section, map_from_dim_dict,
 };
 
 use crate::DnpyError;
@@ -190,7 +190,7 @@ fn planned(
     let mut shared = Shared::new();
     for transfer in plan.recvs() {
         let mut all = Vec::new();
-        for section in transfer.parts().iter().flat_map(|part| part.sections()) {
+        for section in transfer.parts().iter().flat_map(Part::sections) {
             if let Section::Axis { pieces, .. } = section {
                 all.extend(pieces.iter().map(|&piece| Piece {
                     src: piece.src + skip[transfer.peer()],
