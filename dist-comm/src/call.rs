@@ -10,7 +10,7 @@ pub(crate) struct Call {
     pub(crate) root: u64,
     /// The length of the buffer, or how many there are.
     pub(crate) len: u64,
-    /// The length of the second buffer (`all_gather`).
+    /// The length of the second buffer (`all_gather`), or which window is meant.
     pub(crate) extra: u64,
 }
 
@@ -134,6 +134,14 @@ pub(crate) fn check(
         {
             return differing(rank, "room in bytes of", call.extra, whole);
         }
+    }
+    if matches!(operation, Operation::WithLocal | Operation::Fence)
+        && let Some((rank, call)) = calls
+            .clone()
+            .enumerate()
+            .find(|(_, call)| call.extra != first.extra)
+    {
+        return differing(rank, "the window numbered", call.extra, first.extra);
     }
     if operation == Operation::AllToAllV
         && let Some((rank, call)) = calls

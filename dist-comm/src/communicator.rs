@@ -93,7 +93,7 @@ pub trait Communicator: Send + Sync {
     /// When `from` is out of range or this rank, has left or has panicked, does not send in time, or sent another length.
     fn recv(&self, from: usize, tag: u32, buf: &mut [u8]) -> Result<(), CommError>;
 
-    /// Exchanges messages with neighbours: receives are posted first; each send is packed and started in turn; then
+    /// Exchanges messages with neighbours: each send is packed and started in turn; then
     /// [`local`](ExchangeJob::local) runs; then messages are unpacked as they land, in any order.
     ///
     /// Not a barrier: only the ranks named take part. It returns when the sends and receives listed are done, and may wait

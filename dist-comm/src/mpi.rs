@@ -16,7 +16,7 @@ mod session;
 mod shared;
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use self::area::Area;
@@ -25,7 +25,7 @@ use self::raw::{At, Comm};
 use self::session::{Grave, Session};
 use self::shared::Allocation;
 pub(crate) use self::shared::SharedPart;
-use crate::call::{self, Call};
+use crate::call;
 use crate::{CommError, Operation};
 
 /// One of the ranks that `mpirun` started, or a part of them.
@@ -115,7 +115,9 @@ impl MpiComm {
         let at = At { rank, ..at };
         let mail = comm.duplicate(at)?;
         let wanted = std::env::var_os("DIST_COMM_SHARED_MEMORY").is_none_or(|value| value != "0");
-        let near = wanted && comm.ranks_on_node(at)? == size;
+        // Collective, so every rank asks, whatever it wants.
+        let on_node = comm.ranks_on_node(at)?;
+        let near = wanted && on_node == size;
         let mut all = vec![0; size];
         comm.all_gather(at, &[u8::from(near)], &mut all)?;
         let near = all.iter().all(|&near| near == 1);
@@ -151,16 +153,13 @@ impl MpiComm {
         let operation = Operation::Split;
         let inner = &self.inner;
         let mut turn = Turn::begin(inner, operation)?;
-        let number = inner.number();
         let wish = color.map_or(0, |color| u64::from(color) + 1);
-        let buried = session::buried(inner.id).len() as u64;
-        let note = [wish, u64::from_ne_bytes(key.to_ne_bytes()), buried];
-        let met = turn.meet(Call::new(operation), note, &[])?;
-        let notes: Vec<[u64; 3]> = (0..inner.size).map(|rank| met.note(rank)).collect();
-        turn.sweep(notes.iter().map(|note| note[2]))?;
-        let wishes: Vec<_> = notes
+        let note = [wish, u64::from_ne_bytes(key.to_ne_bytes())];
+        let making = turn.meet_to_make(0, note)?;
+        let wishes: Vec<_> = making
+            .notes
             .iter()
-            .map(|&[wish, key, _]| {
+            .map(|&[wish, key]| {
                 let color = wish
                     .checked_sub(1)
                     .and_then(|color| u32::try_from(color).ok());
@@ -183,7 +182,8 @@ impl MpiComm {
             return Ok(None);
         };
         let session = Arc::clone(&inner.session);
-        Self::build(session, part, turn.at, inner.id, [number, group as u64]).map(Some)
+        let key = [making.number, group as u64];
+        Self::build(session, part, turn.at, inner.id, key).map(Some)
     }
 
     /// Whether all ranks share a node, so that memory from
@@ -198,13 +198,6 @@ impl MpiComm {
     #[must_use]
     pub fn as_raw(&self) -> rsmpi::ffi::MPI_Comm {
         self.inner.comm.0
-    }
-}
-
-impl Inner {
-    /// The number of the thing being made, from 1.
-    fn number(&self) -> u64 {
-        self.made.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 

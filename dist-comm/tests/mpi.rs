@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use dist_comm::testkit::{self, Verdict};
-use dist_comm::{CommExt, Communicator, MpiComm, SingleComm, agree};
+use dist_comm::{CommError, CommExt, Communicator, MpiComm, OneSided, SingleComm, agree};
 
 struct Suite {
     passed: usize,
@@ -52,6 +52,27 @@ impl Suite {
     }
 }
 
+/// Rank 1 means the second window, the others the first.
+fn different_windows(comm: &MpiComm) -> Verdict {
+    let text = |error: CommError| error.to_string();
+    let mut windows = [comm.window(8).map_err(text)?, comm.window(8).map_err(text)?];
+    let meant = &mut windows[usize::from(comm.rank() == 1)];
+    let mut called = false;
+    let outcomes = [meant.with_local(&mut |_| called = true), meant.fence()];
+    comm.barrier().map_err(text)?;
+    for outcome in outcomes {
+        let right = match outcome {
+            Err(CommError::Length { rank, .. }) => rank == 1 && comm.size() > 1 && !called,
+            Err(_) => false,
+            Ok(()) => comm.size() == 1,
+        };
+        if !right {
+            return Err(format!("got {outcome:?}"));
+        }
+    }
+    windows[0].fence().map_err(text)
+}
+
 fn main() -> ExitCode {
     let comm = MpiComm::world().expect("MPI starts");
     let mut suite = Suite {
@@ -93,6 +114,9 @@ fn main() -> ExitCode {
         } else {
             Err(format!("{ranks:?}"))
         }
+    });
+    suite.case(&comm, "window", "different windows are an error", || {
+        different_windows(&comm)
     });
     suite.case(&comm, "single", "beside MPI", || {
         testkit::check_communicator(&SingleComm::new())

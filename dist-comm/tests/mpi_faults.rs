@@ -84,6 +84,18 @@ fn without_a_fault_all_is_well() {
 }
 
 #[test]
+fn one_rank_may_keep_apart() {
+    let mut command = mpirun(1, "");
+    command
+        .args([":", "-n", "1", "-x", "DIST_COMM_SHARED_MEMORY=0"])
+        .arg(example());
+    let output = command
+        .output()
+        .expect("mpirun starts (Debian package openmpi-bin)");
+    assert!(output.status.success(), "{}", texts(&output));
+}
+
+#[test]
 fn a_panic_ends_all_ranks() {
     for ranks in [2, 4] {
         let who = format!(

@@ -93,7 +93,7 @@ impl Communicator for MpiComm {
         for to in (0..self.inner.size).filter(|&to| to != own) {
             requests.send(comm, to, TAG, send)?;
         }
-        requests.wait_all(|_| {})
+        requests.wait_all()
     }
 
     fn all_to_all_v(&self, send: &[&[u8]]) -> Result<Vec<Vec<u8>>, CommError> {
@@ -159,7 +159,7 @@ impl Communicator for MpiComm {
                 requests.send(comm, to, TAG, part)?;
             }
         }
-        requests.wait_all(|_| {})?;
+        requests.wait_all()?;
         drop(requests);
         Ok(all)
     }
@@ -205,7 +205,7 @@ impl Communicator for MpiComm {
         for to in (0..size).filter(|&to| to != own) {
             requests.send(comm, to, TAG, &buf[piece(len, element, to, size)])?;
         }
-        requests.wait_all(|_| {})?;
+        requests.wait_all()?;
         drop(requests);
         let mut folded = AlignedBytes::zeroed(mine.len(), operation, own)?;
         fold_ranks(
@@ -229,7 +229,7 @@ impl Communicator for MpiComm {
         for to in (0..size).filter(|&to| to != own) {
             requests.send(comm, to, TAG, &folded)?;
         }
-        requests.wait_all(|_| {})
+        requests.wait_all()
     }
 
     fn split(

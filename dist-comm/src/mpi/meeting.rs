@@ -88,11 +88,30 @@ impl<'a> Turn<'a> {
         Ok(met)
     }
 
-    /// Frees what all ranks have dropped: call it when `note[2]` of every rank is its number of [`buried`](session::buried).
-    pub(super) fn sweep(&mut self, counts: impl Iterator<Item = u64>) -> Result<(), CommError> {
-        if counts.sum::<u64>() == 0 {
-            return Ok(());
+    /// Meets to make something of `len` bytes: all ranks say how long and `note`; what all have dropped is freed.
+    ///
+    /// The number is drawn after the ranks have met, so one that was elsewhere draws none, and it stays equal on all.
+    pub(super) fn meet_to_make(&mut self, len: usize, note: [u64; 2]) -> Result<Making, CommError> {
+        let Inner { id, size, made, .. } = self.inner;
+        let buried = session::buried(*id).len() as u64;
+        let call = Call::new(self.at.operation).len(len);
+        let met = self.meet(call, [note[0], note[1], buried], &[])?;
+        let number = made.fetch_add(1, Ordering::Relaxed) + 1;
+        let said = || (0..*size).map(|rank| met.note(rank));
+        let buried = said().any(|[.., buried]| buried > 0);
+        let making = Making {
+            number,
+            lens: (0..*size).map(|rank| met.len(rank)).collect(),
+            notes: said().map(|[a, b, _]| [a, b]).collect(),
+        };
+        if buried {
+            self.sweep()?;
         }
+        Ok(making)
+    }
+
+    /// Frees what all ranks have dropped. Collective.
+    fn sweep(&mut self) -> Result<(), CommError> {
         let mine = session::buried(self.inner.id);
         let bytes: &[u8] = bytemuck::cast_slice(&mine);
         let call = Call::new(self.at.operation).len(bytes.len());
@@ -118,6 +137,14 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.inner.current.store(0, Ordering::Release);
     }
+}
+
+/// What all ranks said of the thing that they make.
+pub(super) struct Making {
+    /// The number of the thing on this communicator, from 1; the same on every rank.
+    pub(super) number: u64,
+    pub(super) lens: Vec<usize>,
+    pub(super) notes: Vec<[u64; 2]>,
 }
 
 /// What all ranks said, until this rank meets them again.
@@ -172,7 +199,7 @@ impl Met<'_> {
                 requests.send(comm, to, TAG, send)?;
             }
         }
-        requests.wait_all(|_| {})?;
+        requests.wait_all()?;
         drop(requests);
         Ok(wants(own).then_some(all))
     }

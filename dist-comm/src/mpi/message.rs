@@ -40,24 +40,37 @@ pub(super) fn recv(comm: &MpiComm, from: usize, tag: u32, buf: &mut [u8]) -> Res
     let operation = Operation::Recv;
     check_peer(operation, from, inner.rank, inner.size)?;
     let (at, _doing) = inner.begin(operation, tag)?;
-    let mut rest = buf;
-    loop {
-        let (chunk, after) = rest.split_at_mut(rest.len().min(CHUNK));
-        let given = inner.mail.recv(at, from, tag, chunk)?;
-        if given != chunk.len() {
-            return Err(CommError::Length {
-                operation,
-                rank: from,
-                what: "a message length in bytes of",
-                given: given as u64,
-                allowed: chunk.len() as u64,
-            });
-        }
-        if after.is_empty() {
+    let first = buf.len().min(CHUNK);
+    let given = inner.mail.recv(at, from, tag, &mut buf[..first])?;
+    finish_recv(inner, at, (from, tag), buf, given)
+}
+
+/// The rest of a message whose first chunk has come, with a length of `given`.
+fn finish_recv(
+    inner: &Inner,
+    at: At,
+    (from, tag): (usize, u32),
+    buf: &mut [u8],
+    given: usize,
+) -> Result<(), CommError> {
+    let fits = |given: usize, allowed: usize| {
+        if given == allowed {
             return Ok(());
         }
-        rest = after;
+        Err(CommError::Length {
+            operation: at.operation,
+            rank: from,
+            what: "a message length in bytes of",
+            given: given as u64,
+            allowed: allowed as u64,
+        })
+    };
+    let first = buf.len().min(CHUNK);
+    fits(given, first)?;
+    for chunk in buf[first..].chunks_mut(CHUNK) {
+        fits(inner.mail.recv(at, from, tag, chunk)?, chunk.len())?;
     }
+    Ok(())
 }
 
 pub(super) fn exchange(
@@ -78,18 +91,45 @@ pub(super) fn exchange(
         recvs: recv_buffers,
     } = workspace;
     let send_buffers = send_buffers.cut(sends, rank)?;
-    let recv_buffers = recv_buffers.cut(recvs, rank)?;
-    let mut incoming = Requests::new(at, recvs.len());
+    let mut recv_buffers = recv_buffers.cut(recvs, rank)?;
     let mut outgoing = Requests::new(at, sends.len());
-    for (message, buffer) in recvs.iter().zip(recv_buffers) {
-        incoming.recv(mail, message.peer, tag, buffer)?;
-    }
     for (i, (message, buffer)) in sends.iter().zip(send_buffers).enumerate() {
         job.pack(i, buffer);
         outgoing.send(mail, message.peer, tag, buffer)?;
     }
     job.local();
-    let received = incoming.wait_all(|landed| job.unpack(landed.index, landed.bytes));
-    let sent = outgoing.wait_all(|_| {});
+    // By peer, in the order listed: the next message of a peer belongs to the first receive still open. A message is
+    // looked at before it is received, as a longer one would be written beyond the buffer by some libraries.
+    let mut open: Vec<usize> = (0..recvs.len()).collect();
+    open.sort_by_key(|&i| recvs[i].peer);
+    let mut received = Ok(());
+    while !open.is_empty() {
+        let before = open.len();
+        let mut rest = Vec::with_capacity(before);
+        let mut silent = None;
+        for &i in &open {
+            let Message { peer, len } = recvs[i];
+            let buffer = &mut *recv_buffers[i];
+            let came = if silent == Some(peer) {
+                None
+            } else {
+                mail.try_recv(at, peer, tag, &mut buffer[..len.min(CHUNK)])?
+            };
+            let Some(given) = came else {
+                silent = Some(peer);
+                rest.push(i);
+                continue;
+            };
+            match finish_recv(&comm.inner, at, (peer, tag), buffer, given) {
+                Ok(()) => job.unpack(i, buffer),
+                Err(error) => received = received.and(Err(error)),
+            }
+        }
+        open = rest;
+        if open.len() == before {
+            std::thread::yield_now();
+        }
+    }
+    let sent = outgoing.wait_all();
     received.and(sent)
 }

@@ -3,9 +3,9 @@
 use std::slice;
 use std::sync::Arc;
 
-use super::meeting::Turn;
+use super::meeting::{Making, Turn};
 use super::raw::At;
-use super::raw_window::{Base, Win};
+use super::raw_window::{Base, Win, check_room};
 use super::session::{self, Doing, Grave, InUse};
 use super::{Inner, MpiComm};
 use crate::call::Call;
@@ -31,12 +31,8 @@ impl OneSided for MpiComm {
         let operation = Operation::Window;
         let inner = &self.inner;
         let mut turn = Turn::begin(inner, operation)?;
-        let number = inner.number();
-        let buried = session::buried(inner.id).len() as u64;
-        let met = turn.meet(Call::new(operation).len(len), [0, 0, buried], &[])?;
-        let lens: Vec<usize> = (0..inner.size).map(|rank| met.len(rank)).collect();
-        let counts: Vec<u64> = (0..inner.size).map(|rank| met.note(rank)[2]).collect();
-        turn.sweep(counts.into_iter())?;
+        let Making { number, lens, .. } = turn.meet_to_make(len, [0; 2])?;
+        check_room(operation, &lens)?;
         let made = allocate(&turn, len);
         let met = turn.meet(
             Call::new(operation).len(len),
@@ -73,10 +69,7 @@ fn allocate(turn: &Turn<'_>, len: usize) -> Result<(Win, Base, Option<Vec<Base>>
         },
     ) = (turn.at, turn.inner);
     // A few bytes more: some libraries do not take empty parts well.
-    let bytes = len
-        .max(1)
-        .checked_next_multiple_of(64)
-        .unwrap_or(usize::MAX);
+    let bytes = len.max(1).next_multiple_of(64);
     let (win, own) = match area {
         Some(_) => Win::allocate_shared(at, *comm, bytes)?,
         None => Win::allocate(at, *comm, bytes)?,
@@ -103,6 +96,14 @@ fn allocate(turn: &Turn<'_>, len: usize) -> Result<(Win, Base, Option<Vec<Base>>
 }
 
 impl MpiWindow {
+    /// A collective call on this window and no other.
+    fn call(&self, operation: Operation) -> Call {
+        Call {
+            extra: self.number,
+            ..Call::new(operation)
+        }
+    }
+
     fn at(&self, operation: Operation) -> At {
         At {
             operation,
@@ -117,7 +118,7 @@ impl Window for MpiWindow {
     }
 
     fn with_local(&mut self, f: &mut dyn FnMut(&mut [u8])) -> Result<(), CommError> {
-        let call = Call::new(Operation::WithLocal);
+        let call = self.call(Operation::WithLocal);
         let mut turn = Turn::begin(&self.inner, Operation::WithLocal)?;
         self.win.flush(turn.at)?;
         turn.meet(call, [0; 3], &[])?;
@@ -136,7 +137,7 @@ impl Window for MpiWindow {
     fn fence(&mut self) -> Result<(), CommError> {
         let mut turn = Turn::begin(&self.inner, Operation::Fence)?;
         self.win.flush(turn.at)?;
-        turn.meet(Call::new(Operation::Fence), [0; 3], &[])?;
+        turn.meet(self.call(Operation::Fence), [0; 3], &[])?;
         self.win.synchronise(turn.at)
     }
 

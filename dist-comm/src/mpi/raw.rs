@@ -338,6 +338,46 @@ impl Comm {
             )
         };
         at.check("MPI_Mprobe", code)?;
+        Self::recv_matched(at, message, status, buf)
+    }
+
+    /// As [`recv`](Self::recv) if such a message is here; else nothing.
+    pub(super) fn try_recv(
+        self,
+        at: At,
+        from: usize,
+        tag: u32,
+        buf: &mut [u8],
+    ) -> Result<Option<usize>, CommError> {
+        // SAFETY: a constant of the C shim.
+        let mut message = unsafe { ffi::RSMPI_MESSAGE_NULL };
+        let mut status = empty_status();
+        let mut found = 0;
+        // SAFETY: message, status and flag are ours.
+        let code = unsafe {
+            ffi::MPI_Improbe(
+                int(from),
+                int(tag as usize),
+                self.0,
+                &raw mut found,
+                &raw mut message,
+                &raw mut status,
+            )
+        };
+        at.check("MPI_Improbe", code)?;
+        if found == 0 {
+            return Ok(None);
+        }
+        Self::recv_matched(at, message, status, buf).map(Some)
+    }
+
+    fn recv_matched(
+        at: At,
+        message: ffi::MPI_Message,
+        status: ffi::MPI_Status,
+        buf: &mut [u8],
+    ) -> Result<usize, CommError> {
+        let (mut message, mut status) = (message, status);
         let len = bytes_received(&status);
         let mut other = Vec::new();
         let into = if len == buf.len() {

@@ -39,6 +39,27 @@ fn null() -> ffi::MPI_Win {
     unsafe { ffi::RSMPI_WIN_NULL }
 }
 
+/// What parts of shared memory are rounded up to, at least.
+pub(super) const PAGE: usize = 4096;
+
+/// Checks that the library can count `lens` together, with two pages more for each. Every rank checks the same list before
+/// anything is made, so none goes on alone.
+pub(super) fn check_room(operation: Operation, lens: &[usize]) -> Result<(), CommError> {
+    let mut whole = 0usize;
+    for (rank, &len) in lens.iter().enumerate() {
+        whole = len
+            .checked_add(2 * PAGE)
+            .and_then(|len| whole.checked_add(len))
+            .filter(|&whole| ffi::MPI_Aint::try_from(whole).is_ok())
+            .ok_or(CommError::Allocation {
+                operation,
+                rank,
+                bytes: len as u64,
+            })?;
+    }
+    Ok(())
+}
+
 fn address_int(at: At, len: usize) -> Result<ffi::MPI_Aint, CommError> {
     let At { operation, rank } = at;
     ffi::MPI_Aint::try_from(len).map_err(|_| CommError::Allocation {

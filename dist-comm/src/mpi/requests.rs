@@ -5,10 +5,11 @@ use std::marker::PhantomData;
 
 use rsmpi::ffi;
 
-use super::raw::{At, CHUNK, Comm, byte, bytes_received, chunks, empty_status, int};
+use super::raw::{self, At, CHUNK, Comm, byte, bytes_received, chunks, empty_status, int};
 use crate::CommError;
 
-/// Messages that are being sent or received, to and from buffers borrowed for `'a`.
+/// Messages that are being sent or received, to and from buffers borrowed for `'a`. Receives are of lengths that the ranks
+/// have agreed on: some libraries write beyond the buffer when a message is longer.
 ///
 /// Kept in a local variable and never forgotten: its `Drop` waits for all of them, which is what makes it sound.
 pub(super) struct Requests<'a> {
@@ -22,18 +23,8 @@ pub(super) struct Requests<'a> {
 
 /// A message, in as many requests as it has chunks.
 struct Pending {
-    open: usize,
     peer: usize,
-    buf: *mut u8,
-    len: usize,
     is_receive: bool,
-}
-
-/// A receive that is complete.
-pub(super) struct Landed<'a> {
-    /// Its number, in the order in which receives and sends were started here.
-    pub(super) index: usize,
-    pub(super) bytes: &'a [u8],
 }
 
 impl<'a> Requests<'a> {
@@ -49,7 +40,6 @@ impl<'a> Requests<'a> {
 
     fn add(&mut self, request: ffi::MPI_Request, bytes: usize) {
         let message = self.messages.len() - 1;
-        self.messages[message].open += 1;
         self.open.push(request);
         self.parts.push((message, bytes));
     }
@@ -61,12 +51,8 @@ impl<'a> Requests<'a> {
         tag: u32,
         buf: &'a [u8],
     ) -> Result<(), CommError> {
-        let unused = std::ptr::null_mut();
         self.messages.push(Pending {
-            open: 0,
             peer: to,
-            buf: unused,
-            len: 0,
             is_receive: false,
         });
         for chunk in chunks(buf) {
@@ -101,10 +87,7 @@ impl<'a> Requests<'a> {
         let len = buf.len();
         let start = buf.as_mut_ptr();
         self.messages.push(Pending {
-            open: 0,
             peer: from,
-            buf: start,
-            len,
             is_receive: true,
         });
         let mut offset = 0;
@@ -136,18 +119,15 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Waits until at least one request is complete, and tells `landed` of the receives that are complete with it.
+    /// Waits until at least one request is complete.
     /// False when no request is left. After an error the others are still under way.
-    pub(super) fn wait_some(
-        &mut self,
-        mut landed: impl FnMut(Landed<'a>),
-    ) -> Result<bool, CommError> {
+    fn wait_some(&mut self) -> Result<bool, CommError> {
         if self.open.is_empty() {
             return Ok(false);
         }
         let count = self.open.len();
         let mut done: c_int = 0;
-        let mut indices: Vec<c_int> = vec![0; count];
+        let mut indices: Vec<c_int> = vec![-1; count];
         let mut statuses = vec![empty_status(); count];
         // SAFETY: the three lists have `count` entries each, as §3.7.5 asks.
         let code = unsafe {
@@ -159,64 +139,48 @@ impl<'a> Requests<'a> {
                 statuses.as_mut_ptr(),
             )
         };
-        let in_status = u32::try_from(code) == Ok(ffi::MPI_ERR_IN_STATUS);
-        if !in_status {
-            self.at.check("MPI_Waitsome", code)?;
+        let whole = self.at.check("MPI_Waitsome", code);
+        // After an error libraries differ in what they report and in which code, but a request that is over is null.
+        let done = usize::try_from(done).unwrap_or(0).min(count);
+        let mut reports: Vec<Option<ffi::MPI_Status>> = vec![None; count];
+        for (&index, status) in indices[..done].iter().zip(&statuses) {
+            if let Some(report) = usize::try_from(index)
+                .ok()
+                .and_then(|index| reports.get_mut(index))
+            {
+                *report = Some(*status);
+            }
         }
-        let Ok(done) = usize::try_from(done) else {
-            self.open.clear();
-            return Ok(false);
-        };
+        let over: Vec<usize> = (0..count).filter(|&at| is_null(self.open[at])).collect();
         let mut outcome = Ok(true);
-        let mut complete: Vec<usize> = indices[..done]
-            .iter()
-            .filter_map(|&index| usize::try_from(index).ok())
-            .collect();
-        for (&index, status) in complete.iter().zip(&statuses) {
+        for &index in &over {
             let (message, bytes) = self.parts[index];
-            let pending = &mut self.messages[message];
-            pending.open -= 1;
-            let checked = if in_status {
-                self.at.check("MPI_Waitsome", status.MPI_ERROR)
-            } else if pending.is_receive && bytes_received(status) != bytes {
-                Err(CommError::Length {
-                    operation: self.at.operation,
-                    rank: pending.peer,
-                    what: "a message length in bytes of",
-                    given: bytes_received(status) as u64,
-                    allowed: bytes as u64,
-                })
-            } else {
-                Ok(())
+            let pending = &self.messages[message];
+            let checked = match (&whole, &reports[index]) {
+                (Ok(()), Some(status)) => pending.check_length(self.at, bytes, status),
+                (Ok(()), None) => Ok(()),
+                (Err(_), Some(status)) if status.MPI_ERROR != 0 => {
+                    self.at.check("MPI_Waitsome", status.MPI_ERROR)
+                }
+                (Err(error), _) => Err(error.clone()),
             };
-            let sound = checked.is_ok();
             if outcome.is_ok() {
                 outcome = checked.map(|()| true);
             }
-            if pending.is_receive && pending.open == 0 && sound {
-                // SAFETY: all requests for this buffer are complete, so MPI does not write it any more; it was given up
-                // for `'a` and is handed back as a shared slice once: `open` does not come to 0 again.
-                let bytes = unsafe { std::slice::from_raw_parts(pending.buf, pending.len) };
-                landed(Landed {
-                    index: message,
-                    bytes,
-                });
-            }
         }
-        complete.sort_unstable_by(|a, b| b.cmp(a));
-        for index in complete {
+        for &index in over.iter().rev() {
             self.open.swap_remove(index);
             self.parts.swap_remove(index);
         }
-        outcome
+        outcome.and_then(|more| whole.map(|()| more))
     }
 
     /// Waits for all requests; the first error, once none is under way.
-    pub(super) fn wait_all(&mut self, mut landed: impl FnMut(Landed<'a>)) -> Result<(), CommError> {
+    pub(super) fn wait_all(&mut self) -> Result<(), CommError> {
         let mut outcome = Ok(());
         loop {
             let before = self.open.len();
-            match self.wait_some(&mut landed) {
+            match self.wait_some() {
                 Ok(false) => return outcome,
                 Ok(true) => {}
                 Err(error) => {
@@ -225,17 +189,66 @@ impl<'a> Requests<'a> {
                     }
                     // An error of the call itself completes nothing: trying again would not end.
                     if self.open.len() == before {
+                        self.give_up();
                         return outcome;
                     }
                 }
             }
         }
     }
+
+    /// Ends what is under way one by one; if MPI does not let go of a buffer, the job ends, as its memory is not ours.
+    fn give_up(&mut self) {
+        for mut request in self.open.drain(..) {
+            // SAFETY: the request is active and ours.
+            let _code = unsafe { ffi::MPI_Cancel(&raw mut request) };
+            // SAFETY: a constant of the C shim, which says that no status is wanted.
+            let ignore = unsafe { ffi::RSMPI_STATUS_IGNORE };
+            // SAFETY: the request is active and ours; nobody waits for it again.
+            let _code = unsafe { ffi::MPI_Wait(&raw mut request, ignore) };
+            if !is_null(request) {
+                eprintln!(
+                    "{}: rank {}: MPI keeps a buffer after an error",
+                    self.at.operation, self.at.rank
+                );
+                raw::abort(1);
+                std::process::abort();
+            }
+        }
+        self.parts.clear();
+    }
+}
+
+impl Pending {
+    /// Whether as many bytes came as should.
+    fn check_length(
+        &self,
+        at: At,
+        bytes: usize,
+        status: &ffi::MPI_Status,
+    ) -> Result<(), CommError> {
+        let given = bytes_received(status);
+        if !self.is_receive || given == bytes {
+            return Ok(());
+        }
+        Err(CommError::Length {
+            operation: at.operation,
+            rank: self.peer,
+            what: "a message length in bytes of",
+            given: given as u64,
+            allowed: bytes as u64,
+        })
+    }
 }
 
 impl Drop for Requests<'_> {
     fn drop(&mut self) {
-        // Errors were reported, or the caller is on its way out with an earlier one.
-        let _outcome = self.wait_all(|_| {});
+        // Errors were reported, or the caller is on its way out with an earlier one. No request is live afterwards.
+        let _outcome = self.wait_all();
     }
+}
+
+fn is_null(request: ffi::MPI_Request) -> bool {
+    // SAFETY: a constant of the C shim.
+    request == unsafe { ffi::RSMPI_REQUEST_NULL }
 }

@@ -3,15 +3,13 @@
 use std::slice;
 use std::sync::Arc;
 
-use super::meeting::Turn;
-use super::raw_window::{Base, Win};
+use super::meeting::{Making, Turn};
+use super::raw_window::{Base, PAGE, Win, check_room};
 use super::session::{self, Grave, InUse, lock};
 use super::{Inner, MpiComm};
 use crate::call::Call;
 use crate::{CommError, Operation, SharedBytes};
 
-/// Parts start on pages of their own.
-const PAGE: usize = 4096;
 const ALIGNMENT: usize = 64;
 /// Said in place of a number: nothing is lent, or nothing that others can address.
 const EMPTY: u64 = 0;
@@ -74,12 +72,9 @@ pub(super) fn alloc(comm: &MpiComm, len: usize) -> Result<SharedBytes, CommError
     let inner = &comm.inner;
     let operation = Operation::AllocShared;
     let mut turn = Turn::begin(inner, operation)?;
-    let number = inner.number();
-    let buried = session::buried(inner.id).len() as u64;
-    let met = turn.meet(Call::new(operation).len(len), [0, 0, buried], &[])?;
-    let any = (0..inner.size).any(|rank| met.len(rank) > 0);
-    let counts: Vec<u64> = (0..inner.size).map(|rank| met.note(rank)[2]).collect();
-    turn.sweep(counts.into_iter())?;
+    let Making { number, lens, .. } = turn.meet_to_make(len, [0; 2])?;
+    check_room(operation, &lens)?;
+    let any = lens.iter().any(|&len| len > 0);
     let made = if inner.area.is_some() && any {
         allocate(&turn, len).ok()
     } else {
@@ -125,15 +120,8 @@ pub(super) fn alloc(comm: &MpiComm, len: usize) -> Result<SharedBytes, CommError
 
 fn allocate(turn: &Turn<'_>, len: usize) -> Result<(Win, Vec<Base>, Base), CommError> {
     let (at, Inner { comm, size, .. }) = (turn.at, turn.inner);
-    let too_much = CommError::Allocation {
-        operation: at.operation,
-        rank: at.rank,
-        bytes: len as u64,
-    };
-    let room = len
-        .checked_add(ALIGNMENT)
-        .and_then(|len| len.checked_next_multiple_of(PAGE))
-        .ok_or(too_much)?;
+    // Parts start on pages of their own; `check_room` saw to it that this does not wrap.
+    let room = (len + ALIGNMENT).next_multiple_of(PAGE);
     let (win, own) = Win::allocate_shared(at, *comm, room)?;
     let bases = (0..*size)
         .map(|rank| win.base(at, rank))
@@ -168,26 +156,38 @@ pub(super) fn lend(
         let slice = |rank| {
             let [number, offset, _] = met.note(rank);
             let len = met.len(rank);
+            if number == EMPTY {
+                return Ok(&[][..]);
+            }
             let known = allocations
                 .iter()
                 .find(|allocation| allocation.number == number);
-            let (Some(base), Ok(offset)) = (
-                known.map(|known| known.bases[rank]),
-                usize::try_from(offset),
-            ) else {
-                return &[][..];
+            let base = known.map(|known| known.bases[rank]);
+            let allowed = base.map_or(0, |base| base.len);
+            let begin = usize::try_from(offset).ok();
+            let end = begin.and_then(|begin| begin.checked_add(len));
+            let (Some(base), Some(begin), true) =
+                (base, begin, end.is_some_and(|end| end <= allowed))
+            else {
+                return Err(CommError::OutOfWindow {
+                    operation,
+                    rank,
+                    offset,
+                    len: len as u64,
+                    allowed: allowed as u64,
+                });
             };
-            debug_assert!(offset + len <= base.len, "the lender checked it");
-            // SAFETY: the lender found its slice at this offset of its part, whose memory starts at `base` here. It borrows the
-            // slice until it has passed `finish` below, where it waits for this rank to be done reading; so the
+            // SAFETY: the slice was found to lie in the part of `rank`, whose memory starts at `base` here. The lender borrows
+            // it until it has passed `finish` below, where it waits for this rank to be done reading; so the
             // window is not freed and the bytes do not change.
-            unsafe { slice::from_raw_parts(base.start.wrapping_add(offset), len) }
+            Ok(unsafe { slice::from_raw_parts(base.start.wrapping_add(begin), len) })
         };
-        (0..inner.size).map(slice).collect::<Vec<_>>()
+        (0..inner.size).map(slice).collect::<Result<Vec<_>, _>>()
     };
-    read(&slices);
+    // Every rank passes `finish`, also one that has nothing to read.
+    let outcome = slices.map(|slices| read(&slices));
     area.finish(inner.comm);
-    Ok(true)
+    outcome.map(|()| true)
 }
 
 /// The allocation in which `mine` lies, and where in this rank's part.

@@ -1,6 +1,6 @@
 //! Mistakes are the same typed error on every rank, and the communicator can be used afterwards.
 
-use super::{Case, CommunicatorCase, Verdict, holds, same, text};
+use super::{Case, CommunicatorCase, Verdict, holds, pattern, same, text};
 use crate::{CommError, CommExt, Communicator, ExchangeJob, Message, Operation, Workspace};
 
 pub(super) const CASES: &[CommunicatorCase] = &[
@@ -39,6 +39,18 @@ pub(super) const CASES: &[CommunicatorCase] = &[
     Case {
         name: "a message of another length is an error",
         run: message_length,
+    },
+    Case {
+        name: "a message of another length in an exchange is an error",
+        run: exchange_length,
+    },
+    Case {
+        name: "memory that nobody has is an error on all ranks",
+        run: too_much_memory,
+    },
+    Case {
+        name: "making things goes on after a call that differed",
+        run: made_after_mismatch,
     },
 ];
 
@@ -275,4 +287,136 @@ fn message_length(comm: &dyn Communicator) -> Verdict {
         }
     }
     holds("still in step", comm.barrier().is_ok())
+}
+
+/// Keeps what was unpacked.
+struct Keep(Vec<(usize, Vec<u8>)>);
+
+impl ExchangeJob for Keep {
+    fn pack(&mut self, i: usize, buf: &mut [u8]) {
+        buf.copy_from_slice(&pattern(0, i, buf.len()));
+    }
+    fn local(&mut self) {}
+    fn unpack(&mut self, i: usize, buf: &[u8]) {
+        self.0.push((i, buf.to_vec()));
+    }
+}
+
+fn exchange_length(comm: &dyn Communicator) -> Verdict {
+    let lens = [
+        (8usize, 4usize),
+        (4, 8),
+        (0, 1),
+        (1, 0),
+        (100_000, 50_000),
+        (1_000, 200_000),
+    ];
+    let mut verdict = Ok(());
+    for (round, (sent, expected)) in lens.into_iter().enumerate() {
+        // The wrong one between two that are right.
+        let messages = |peer, len| [100, len, 5_000].map(|len| Message { peer, len });
+        let tag = 20 + u32::try_from(round).unwrap_or(0);
+        let mut keep = Keep(Vec::new());
+        if comm.rank() == 0 && comm.size() > 1 {
+            // Whether the sender learns of it is up to the communicator.
+            let _told = comm.exchange(
+                tag,
+                &messages(1, sent),
+                &[],
+                &mut keep,
+                &mut Workspace::new(),
+            );
+        }
+        if comm.rank() == 1 {
+            // Buffers that are gone when the exchange has failed, as the caller may have it.
+            let outcome = comm.exchange(
+                tag,
+                &[],
+                &messages(0, expected),
+                &mut keep,
+                &mut Workspace::new(),
+            );
+            let error = CommError::Length {
+                operation: Operation::Exchange,
+                rank: 0,
+                what: "a message length in bytes of",
+                given: sent as u64,
+                allowed: expected as u64,
+            };
+            verdict = verdict.and(same("exchange", &outcome, &Err(error)));
+            for (i, bytes) in &keep.0 {
+                verdict = verdict
+                    .and(holds("the wrong one is not unpacked", *i != 1))
+                    .and(same("unpacked", bytes, &pattern(0, *i, bytes.len())));
+            }
+        }
+    }
+    comm.barrier().map_err(text)?;
+    verdict
+}
+
+fn too_much_memory(comm: &dyn Communicator) -> Verdict {
+    let last = comm.size() - 1;
+    for given in [usize::MAX, usize::MAX / 2] {
+        let len = if comm.rank() == last { given } else { 10 };
+        let error = CommError::Allocation {
+            operation: Operation::AllocShared,
+            rank: last,
+            bytes: given as u64,
+        };
+        expect(
+            comm,
+            comm.alloc_shared(len).map(|bytes| bytes.len()),
+            &error,
+        )?;
+    }
+    Ok(())
+}
+
+fn made_after_mismatch(comm: &dyn Communicator) -> Verdict {
+    if comm.size() == 1 {
+        return Ok(());
+    }
+    let last = comm.size() - 1;
+    let is_last = comm.rank() == last;
+    let error = |first| CommError::Mismatch {
+        first,
+        rank: last,
+        other: Operation::Barrier,
+    };
+    let outcome = if is_last {
+        comm.barrier()
+    } else {
+        comm.alloc_shared(64).map(drop)
+    };
+    expect(comm, outcome, &error(Operation::AllocShared))?;
+    let outcome = if is_last {
+        comm.barrier()
+    } else {
+        comm.split(Some(0), 0).map(drop)
+    };
+    expect(comm, outcome, &error(Operation::Split))?;
+    // What is made next is the same thing on every rank.
+    let len = |rank: usize| 100 + 5_000 * rank;
+    let mut small = comm.alloc_shared(16).map_err(text)?;
+    let mut large = comm.alloc_shared(len(comm.rank())).map_err(text)?;
+    small.fill(1);
+    large.copy_from_slice(&pattern(comm.rank(), 3, len(comm.rank())));
+    let mut verdict = Ok(());
+    comm.lend(&large, &mut |all| {
+        verdict = all.iter().enumerate().try_for_each(|(rank, bytes)| {
+            same("lent", &bytes.to_vec(), &pattern(rank, 3, len(rank)))
+        });
+    })
+    .map_err(text)?;
+    let part = comm
+        .split(Some(u32::from(is_last)), 0)
+        .map_err(text)?
+        .ok_or("no part")?;
+    drop((small, large));
+    part.barrier().map_err(text)?;
+    drop(part);
+    drop(comm.alloc_shared(8).map_err(text)?);
+    comm.barrier().map_err(text)?;
+    verdict
 }

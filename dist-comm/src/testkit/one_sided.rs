@@ -25,6 +25,10 @@ pub(super) const CASES: &[OneSidedCase] = &[
         run: outside,
     },
     Case {
+        name: "a window that nobody has memory for is an error on all ranks",
+        run: too_much_memory,
+    },
+    Case {
         name: "several windows, dropped in any order",
         run: several,
     },
@@ -193,6 +197,22 @@ fn outside(comm: &dyn OneSided) -> Verdict {
     same("untouched", &bytes, &[7; 2])?;
     same("at the end", &window.get(0, 10, &mut []), &Ok(()))?;
     comm.barrier().map_err(text)
+}
+
+fn too_much_memory(comm: &dyn OneSided) -> Verdict {
+    let last = comm.size() - 1;
+    for given in [usize::MAX, usize::MAX / 2] {
+        let len = if comm.rank() == last { given } else { 10 };
+        let error = CommError::Allocation {
+            operation: Operation::Window,
+            rank: last,
+            bytes: given as u64,
+        };
+        let outcome = comm.window(len).map(|window| window.lens().to_vec());
+        comm.barrier().map_err(text)?;
+        same("error", &outcome, &Err(error))?;
+    }
+    zeros(comm)
 }
 
 fn several(comm: &dyn OneSided) -> Verdict {
