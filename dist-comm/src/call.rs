@@ -55,11 +55,9 @@ pub(crate) fn check(
         return Ok(());
     };
     let operation = first.operation;
-    if let Some((rank, call)) = calls
-        .clone()
-        .enumerate()
-        .find(|(_, call)| call.operation != operation)
-    {
+    let odd_one =
+        |is_odd: &dyn Fn(&Call) -> bool| calls.clone().enumerate().find(|(_, call)| is_odd(call));
+    if let Some((rank, call)) = odd_one(&|call| call.operation != operation) {
         return Err(CommError::Mismatch {
             first: operation,
             rank,
@@ -77,11 +75,7 @@ pub(crate) fn check(
     };
     match operation {
         Operation::Broadcast | Operation::GatherV => {
-            if let Some((rank, call)) = calls
-                .clone()
-                .enumerate()
-                .find(|(_, call)| call.root != first.root)
-            {
+            if let Some((rank, call)) = odd_one(&|call| call.root != first.root) {
                 return Err(CommError::Root {
                     operation,
                     rank,
@@ -99,11 +93,7 @@ pub(crate) fn check(
             }
         }
         Operation::AllReduce => {
-            if let Some((rank, call)) = calls
-                .clone()
-                .enumerate()
-                .find(|(_, call)| call.root != first.root)
-            {
+            if let Some((rank, call)) = odd_one(&|call| call.root != first.root) {
                 return differing(rank, "an element size in bytes of", call.root, first.root);
             }
         }
@@ -112,10 +102,7 @@ pub(crate) fn check(
     if matches!(
         operation,
         Operation::Broadcast | Operation::AllGather | Operation::AllReduce
-    ) && let Some((rank, call)) = calls
-        .clone()
-        .enumerate()
-        .find(|(_, call)| call.len != first.len)
+    ) && let Some((rank, call)) = odd_one(&|call| call.len != first.len)
     {
         return differing(rank, "a length in bytes of", call.len, first.len);
     }
@@ -127,27 +114,17 @@ pub(crate) fn check(
     }
     if operation == Operation::AllGather {
         let whole = first.len.saturating_mul(size as u64);
-        if let Some((rank, call)) = calls
-            .clone()
-            .enumerate()
-            .find(|(_, call)| call.extra != whole)
-        {
+        if let Some((rank, call)) = odd_one(&|call| call.extra != whole) {
             return differing(rank, "room in bytes of", call.extra, whole);
         }
     }
     if matches!(operation, Operation::WithLocal | Operation::Fence)
-        && let Some((rank, call)) = calls
-            .clone()
-            .enumerate()
-            .find(|(_, call)| call.extra != first.extra)
+        && let Some((rank, call)) = odd_one(&|call| call.extra != first.extra)
     {
         return differing(rank, "the window numbered", call.extra, first.extra);
     }
     if operation == Operation::AllToAllV
-        && let Some((rank, call)) = calls
-            .clone()
-            .enumerate()
-            .find(|(_, call)| call.len != size as u64)
+        && let Some((rank, call)) = odd_one(&|call| call.len != size as u64)
     {
         return differing(rank, "a number of parts of", call.len, size as u64);
     }
