@@ -25,7 +25,7 @@ pub const MAX_RANKS: usize = 1 << 24;
 /// assert_eq!((axis.owned_len(0), axis.owned_len(1)), (4, 3));
 /// # Ok::<(), dist_maps::MapError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AxisDist {
     /// One contiguous range per coordinate.
     #[non_exhaustive]

@@ -5,6 +5,7 @@
 //! [`SharedArray`](crate::SharedArray)) each rank copies what it needs straight from the others; else messages are packed,
 //! sent, and unpacked as they land.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use dap_protocol::Element;
@@ -385,6 +386,7 @@ where
         &self,
         distribution: &Distribution,
     ) -> Result<LocalArray<S::Elem, D, C>, ArrayError> {
+        same_on_all_ranks(&self.comm, Some(distribution))?;
         let change = Redistributor::new(self.distribution(), distribution, self.comm.clone());
         self.carry_out(change, distribution)
     }
@@ -397,6 +399,7 @@ where
         &self,
         distribution: &Distribution,
     ) -> Result<LocalArray<S::Elem, D2, C>, ArrayError> {
+        same_on_all_ranks(&self.comm, Some(distribution))?;
         let change = Redistributor::reshaped(self.distribution(), distribution, self.comm.clone());
         self.carry_out(change, distribution)
     }
@@ -424,12 +427,15 @@ where
         dist: &str,
         grid: Option<&[usize]>,
     ) -> Result<LocalArray<S::Elem, D2, C>, ArrayError> {
-        let distribution = Distribution::from_shape(shape, dist, grid, self.comm.size())?;
-        if shape == self.global_shape() {
-            let change = Redistributor::new(self.distribution(), &distribution, self.comm.clone());
-            return self.carry_out(change, &distribution);
-        }
-        self.redistribute_reshaped(&distribution)
+        let asked = Distribution::from_shape(shape, dist, grid, self.comm.size());
+        same_on_all_ranks(&self.comm, asked.as_ref().ok())?;
+        let distribution = asked?;
+        let change = if shape == self.global_shape() {
+            Redistributor::new(self.distribution(), &distribution, self.comm.clone())
+        } else {
+            Redistributor::reshaped(self.distribution(), &distribution, self.comm.clone())
+        };
+        self.carry_out(change, &distribution)
     }
 
     /// The same as [`asdist`](Self::asdist), under the seed's other name. Collective.
@@ -450,7 +456,6 @@ where
         change: Result<Redistributor<C>, ArrayError>,
         distribution: &Distribution,
     ) -> Result<LocalArray<S::Elem, D2, C>, ArrayError> {
-        same_on_all_ranks(&self.comm, distribution)?;
         // The plan's errors follow from the distributions, which are the same everywhere.
         let mut change = change?;
         let mut moved = agree(
@@ -462,18 +467,37 @@ where
     }
 }
 
-/// Checks that all ranks mean the same distribution. Collective.
-pub(crate) fn same_on_all_ranks<C: Communicator>(
+/// Checks that all ranks ask for the same distribution, or for none because it is refused. Collective.
+///
+/// Compared is all that decides what a rank does next, padding included, which `compatibility_hash` leaves out.
+fn same_on_all_ranks<C: Communicator>(
     comm: &C,
-    distribution: &Distribution,
+    asked: Option<&Distribution>,
 ) -> Result<(), ArrayError> {
-    let hashes = comm.all_gather_value(distribution.compatibility_hash())?;
-    let Some(rank) = hashes.iter().position(|&hash| hash != hashes[0]) else {
+    let digests = comm.all_gather_value(asked.map_or(REFUSED, digest))?;
+    let Some(rank) = digests.iter().position(|&digest| digest != digests[0]) else {
         return Ok(());
+    };
+    let describe = |digest| match digest {
+        REFUSED => "none: it is refused".to_owned(),
+        digest => format!("digest {digest:#018x}"),
     };
     Err(ArrayError::IncompatibleArray {
         what: "the distribution asked for",
-        given: format!("hash {:#018x} on rank {rank}", hashes[rank]),
-        allowed: format!("hash {:#018x}, as on rank 0", hashes[0]),
+        given: format!("{} on rank {rank}", describe(digests[rank])),
+        allowed: format!("{}, as on rank 0", describe(digests[0])),
     })
+}
+
+/// The digest of a distribution that could not be made.
+const REFUSED: u64 = 0;
+
+/// The same for equal distributions on all ranks of a program, never [`REFUSED`].
+fn digest(distribution: &Distribution) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    distribution.axes().hash(&mut hasher);
+    distribution.grid().hash(&mut hasher);
+    distribution.targets().hash(&mut hasher);
+    distribution.ranks().hash(&mut hasher);
+    hasher.finish() | 1
 }

@@ -5,7 +5,7 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
 use half::f16;
 use local_array::{ArrayError, LocalArray, Redistributor, SharedArray};
-use ndarray::{Array, IxDyn};
+use ndarray::{Array, Ix1, IxDyn};
 use num_complex::{Complex32, Complex64};
 
 use super::element::{check, numbered};
@@ -176,16 +176,23 @@ pub fn different_targets_are_refused_everywhere<C: Communicator>(comm: &C) -> Ou
         &plain::distribution(&[24], &[Kind::Block], 0, comm.size()),
         comm,
     )?;
-    let block = 1 + u64::from(comm.rank() == 1);
-    let to = Distribution::over(comm.size())
-        .shape([24])
-        .block_cyclic(0, block)
-        .build()?;
-    let error = a.redistribute(&to).err();
-    ensure(
-        matches!(error, Some(ArrayError::IncompatibleArray { .. })),
-        || format!("{error:?}"),
-    )?;
+    let odd = comm.rank() == 1;
+    let cyclic = Distribution::over(comm.size()).shape([24]);
+    let cyclic = cyclic.block_cyclic(0, 1 + u64::from(odd)).build()?;
+    // the same elements on the same ranks, and for rank 0 the identity
+    let block = Distribution::over(comm.size()).shape([24]).block(0);
+    let block = block.padding(u64::from(odd)).build()?;
+    let letter = if odd { "x" } else { "c" };
+    for error in [
+        a.redistribute(&cyclic).err(),
+        a.redistribute(&block).err(),
+        a.asdist::<Ix1>(&[24], letter, None).err(),
+    ] {
+        ensure(
+            matches!(error, Some(ArrayError::IncompatibleArray { .. })),
+            || format!("{error:?}"),
+        )?;
+    }
     same(
         comm.all_gather_value(1_u8)?.len(),
         comm.size(),
