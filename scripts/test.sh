@@ -33,7 +33,9 @@ mpi() {
     # shellcheck disable=SC2086
     step mpi-dist-comm scripts/mpi-test.sh dist-comm mpi,testkit mpi $MPI_RANKS
     # a rank that panics, is killed or leaves ends the job
-    step mpi-faults cargo test -p dist-comm --features mpi,testkit --test mpi_faults --example faults
+    # (a test chosen by its name does not bring its example with it)
+    step faults cargo build -p dist-comm --features mpi,testkit --example faults
+    step mpi-faults cargo test -p dist-comm --features mpi,testkit --test mpi_faults
     # shellcheck disable=SC2086
     step mpi-local-array scripts/mpi-test.sh local-array mpi mpi $MPI_RANKS
     # shellcheck disable=SC2086

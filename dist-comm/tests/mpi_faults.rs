@@ -5,12 +5,17 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The example `faults`, which Cargo builds together with this test.
+/// The example `faults`; Cargo builds it when no target is chosen by name.
 fn example() -> PathBuf {
     let mut path = std::env::current_exe().expect("the path of this test");
     path.pop();
     path.pop();
-    path.join("examples/faults")
+    let path = path.join("examples/faults");
+    assert!(
+        path.exists(),
+        "first: cargo build -p dist-comm --features mpi,testkit --example faults"
+    );
+    path
 }
 
 fn mpirun(ranks: usize, how: &str) -> Command {
