@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytemuck::Zeroable;
-use dap_protocol::{DimData, Element};
+use dap_protocol::{DimData, Element, ProtocolVersion};
 use dist_comm::Communicator;
+use dist_comm::agree::agree;
 use dist_maps::Distribution;
 use ndarray::{Array, Data, Dimension};
 
@@ -109,13 +110,8 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     where
         T: Element,
     {
-        let part = crate::import::part_of_all(
-            dim_data,
-            dap_protocol::ProtocolVersion::CURRENT,
-            &comm,
-            Ok(()),
-        )?;
-        let data = dist_comm::agree::agree(&comm, part.zeros())?;
+        let part = crate::import::part_of_all::<D, C>(dim_data, ProtocolVersion::CURRENT, &comm)?;
+        let data = agree(&comm, part.zeros())?;
         Ok(Self {
             data,
             part: Arc::new(part),

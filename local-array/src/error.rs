@@ -64,6 +64,12 @@ pub enum ArrayError {
         /// Ranks of the communicator.
         allowed: usize,
     },
+    /// The ranks name different roots for one call.
+    #[error("the ranks name the roots {given:?}, allowed: one and the same")]
+    Roots {
+        /// What each rank named, by rank.
+        given: Vec<u64>,
+    },
     /// A local array of another extent than the distribution gives this rank.
     #[error(
         "rank {rank}: the local array has shape {given:?}, the distribution gives it {allowed:?}"
@@ -119,9 +125,9 @@ pub enum ArrayError {
     /// Memory that cannot be had.
     #[error("rank {rank}: {bytes:?} byte(s) for shape {shape:?} cannot be allocated")]
     Allocation {
-        /// This rank.
+        /// The rank: this one, unless the error follows from the distribution and is the same everywhere.
         rank: usize,
-        /// The local shape.
+        /// The local shape, with what windows need around it.
         shape: Vec<usize>,
         /// Bytes asked for; `None` where even their number overflows.
         bytes: Option<usize>,

@@ -31,30 +31,19 @@ where
     /// ```
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::InvalidRank`] when there is no such rank or the ranks name different ones;
-    /// as [`redistribute`](Self::redistribute).
+    /// The same on every rank: [`ArrayError::InvalidRank`] when there is no such rank, [`ArrayError::Roots`] when the ranks
+    /// name different ones; as [`redistribute`](Self::redistribute).
     pub fn gather_to(&self, root: usize) -> Result<Option<Array<S::Elem, D>>, ArrayError> {
         let roots = self.comm.all_gather_value(root as u64)?;
         let ranks = self.comm.size();
-        let differing = roots.iter().any(|&other| other != roots[0]);
-        let root = usize::try_from(roots[0]).unwrap_or(usize::MAX);
+        if roots.iter().any(|&other| other != roots[0]) {
+            return Err(ArrayError::Roots { given: roots });
+        }
         if root >= ranks {
             return Err(ArrayError::InvalidRank {
                 what: "root",
                 given: root,
                 allowed: ranks,
-            });
-        }
-        if differing {
-            let given = roots
-                .iter()
-                .map(|&root| usize::try_from(root).unwrap_or(usize::MAX))
-                .max()
-                .unwrap_or(root);
-            return Err(ArrayError::InvalidRank {
-                what: "root, which differs between ranks,",
-                given,
-                allowed: root + 1,
             });
         }
         let axes = self

@@ -10,7 +10,7 @@ use dist_comm::agree::agree;
 use ndarray::{ArrayBase, Dimension, IxDyn, OwnedRepr, RawData, ShapeBuilder};
 
 use crate::metadata;
-use crate::part::Part;
+use crate::part::{Part, check_ndim};
 use crate::{ArrayError, LocalArrayBase};
 
 /// A buffer that becomes an `ndarray` without a copy. Open: implement it for yours.
@@ -82,18 +82,16 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::Parts`] with all that does not fit together, [`ArrayError::Map`],
-    /// [`ArrayError::Agreed`] when the buffer of a rank is of another type or number of dimensions than the array.
+    /// [`ArrayError::InvalidDimension`] when the whole has another number of dimensions than `D`, [`ArrayError::Agreed`] when
+    /// the buffer of a rank is of another type than the array.
     pub fn from_distarray<B>(part: DistBuffer<B>, comm: C) -> Result<Self, ArrayError>
     where
         B: IntoLocal<Storage = S>,
         S::Elem: Element,
     {
         let (version, dim_data, buffer) = part.into_parts();
-        let local = into_dimension::<_, D>(buffer);
-        let outcome = local.as_ref().map(|_| ()).map_err(Clone::clone);
-        let part = part_of_all(&dim_data, version, &comm, outcome)?;
-        // The whole set fits, so this rank's part has the shape that its own metadata give; agreed, for certainty.
-        let checked = local.and_then(|data| {
+        let part = part_of_all::<D, _>(&dim_data, version, &comm)?;
+        let checked = into_dimension::<_, D>(buffer).and_then(|data| {
             part.check_data(&data)?;
             Ok(data)
         });
@@ -130,16 +128,12 @@ fn element_type<S: RawData<Elem: Element>>() -> ElementType {
     <S::Elem as Element>::TYPE
 }
 
-/// The distribution that the metadata of all ranks describe, checked as a whole. Collective.
-///
-/// `outcome` is what became of this rank so far; a rank that failed takes part, so that all return the same error.
-pub(crate) fn part_of_all<C: Communicator>(
+/// The distribution that the metadata of all ranks describe, checked as a whole and to be one of arrays of `D`. Collective.
+pub(crate) fn part_of_all<D: Dimension, C: Communicator>(
     dim_data: &DimData,
     version: ProtocolVersion,
     comm: &C,
-    outcome: Result<(), ArrayError>,
 ) -> Result<Part, ArrayError> {
-    agree(comm, outcome)?;
     let sent = comm.all_gather_v(&metadata::encode(version, dim_data))?;
     let parts = agree(
         comm,
@@ -149,5 +143,6 @@ pub(crate) fn part_of_all<C: Communicator>(
     )?;
     // From here on every rank has the same metadata and comes to the same answer.
     let distribution = metadata::whole(&parts)?;
+    check_ndim::<D>(&distribution)?;
     Part::new(Arc::new(distribution), comm)
 }

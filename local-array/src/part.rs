@@ -1,12 +1,15 @@
 //! [`Part`]: the distribution of an array together with what it means on this rank.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use dap_protocol::DimData;
 use dist_comm::Communicator;
 use dist_maps::{AxisDist, Distribution, GlobalIndex, IndexMap, LocalIndex, MdMap};
-use ndarray::{Array, ArrayBase, ArrayView, ArrayViewMut, Axis, Dimension, RawData, Slice};
+use ndarray::{
+    Array, ArrayBase, ArrayView, ArrayViewD, ArrayViewMut, Axis, Dimension, RawData, Slice,
+};
 
 use crate::ArrayError;
 use crate::strided::for_each_run;
@@ -19,20 +22,11 @@ pub(crate) struct Part {
     coords: Option<Vec<usize>>,
     shape: Vec<usize>,
     owned: Vec<Range<usize>>,
-    counted: Counted,
     /// Made when first asked: an unstructured axis costs a table.
     map: OnceLock<Option<MdMap>>,
-}
-
-/// Which owned elements this rank counts in a reduction, so that each global index is counted once.
-#[derive(Debug)]
-enum Counted {
-    /// All of them: no index lies on two ranks.
-    All,
-    /// None: this rank has no place in the grid.
-    None,
-    /// Per axis the positions, among the owned ones, that lie on no lower coordinate.
-    Some(Vec<Vec<usize>>),
+    /// Per axis the owned positions that a reduction counts, so that an index on several ranks is counted once. Made when
+    /// first asked, and only where an index may lie on several ranks.
+    firsts: OnceLock<Vec<Vec<usize>>>,
 }
 
 impl Part {
@@ -50,15 +44,13 @@ impl Part {
         let coords = distribution.coords(rank);
         let shape = distribution.local_shape(rank);
         let axes = distribution.axes();
-        let (owned, counted) = match &coords {
-            Some(coords) => (
-                axes.iter()
-                    .zip(coords)
-                    .map(|(axis, &coord)| axis.owned_local(coord))
-                    .collect(),
-                counted(axes, coords),
-            ),
-            None => (vec![0..0; axes.len()], Counted::None),
+        let owned = match &coords {
+            Some(coords) => axes
+                .iter()
+                .zip(coords)
+                .map(|(axis, &coord)| axis.owned_local(coord))
+                .collect(),
+            None => vec![0..0; axes.len()],
         };
         Ok(Self {
             distribution,
@@ -66,8 +58,8 @@ impl Part {
             coords,
             shape,
             owned,
-            counted,
             map: OnceLock::new(),
+            firsts: OnceLock::new(),
         })
     }
 
@@ -144,25 +136,12 @@ impl Part {
         (0..self.shape.len()).map(of_axis).collect()
     }
 
-    /// Checks that an array of `ndim` dimensions can have this distribution.
-    pub(crate) fn check_ndim(&self, ndim: usize) -> Result<(), ArrayError> {
-        let given = self.distribution.ndim();
-        if ndim == given {
-            return Ok(());
-        }
-        Err(ArrayError::InvalidDimension {
-            what: "number of dimensions",
-            given,
-            ndim,
-        })
-    }
-
     /// Checks that `data` is what this rank stores.
     pub(crate) fn check_data<S: RawData, D: Dimension>(
         &self,
         data: &ArrayBase<S, D>,
     ) -> Result<(), ArrayError> {
-        self.check_ndim(data.ndim())?;
+        same_ndim(&self.distribution, data.ndim())?;
         if data.shape() != self.shape() {
             return Err(ArrayError::LocalShape {
                 rank: self.rank,
@@ -175,9 +154,8 @@ impl Part {
 
     /// The stored shape as `ndarray`'s dimension, and the number of elements.
     pub(crate) fn dimension<D: Dimension>(&self) -> Result<(D, usize), ArrayError> {
-        let ndim = self.shape.len();
-        self.check_ndim(D::NDIM.unwrap_or(ndim))?;
-        let mut dim = D::zeros(ndim);
+        check_ndim::<D>(&self.distribution)?;
+        let mut dim = D::zeros(self.shape.len());
         for (axis, &n) in self.shape.iter().enumerate() {
             dim[axis] = n;
         }
@@ -207,7 +185,8 @@ impl Part {
             shape: self.shape.clone(),
             bytes: len.checked_mul(size_of::<T>()),
         };
-        let elements = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| failed())?;
+        let mut elements = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| failed())?;
+        dist_comm::prefer_large_pages(&mut elements);
         Array::from_shape_vec(dim, elements).map_err(|_| failed())
     }
 
@@ -242,35 +221,40 @@ impl Part {
         stored
     }
 
-    /// Hands `see` the owned elements that this rank counts, in C order, in runs; nothing when it counts none.
+    /// Hands `see` the owned elements that this rank counts, in C order, in runs; nothing when it has no place in the grid.
     pub(crate) fn counted<T: Copy, D: Dimension>(
         &self,
         stored: ArrayView<'_, T, D>,
-        see: impl FnMut(&[T]),
+        mut see: impl FnMut(&[T]),
     ) {
-        match &self.counted {
-            Counted::None => {}
-            Counted::All => for_each_run(&self.owned_of(stored), see),
-            Counted::Some(positions) => {
-                let mut chosen = self.owned_of(stored).into_dyn().to_owned();
-                for (axis, positions) in positions.iter().enumerate() {
-                    if positions.len() < chosen.len_of(Axis(axis)) {
-                        chosen = chosen.select(Axis(axis), positions);
-                    }
-                }
-                for_each_run(&chosen.view(), see);
+        let Some(coords) = &self.coords else { return };
+        let owned = self.owned_of(stored);
+        match self.firsts(coords) {
+            None => for_each_run(&owned, see),
+            Some(positions) => {
+                for_each_chosen(&owned.into_dyn(), positions, &mut Vec::new(), &mut see);
             }
         }
+    }
+
+    /// Per axis the owned positions whose index lies on no lower coordinate; `None` where no index lies on two ranks.
+    fn firsts(&self, coords: &[usize]) -> Option<&[Vec<usize>]> {
+        let axes = self.distribution.axes();
+        if axes.iter().all(AxisDist::is_one_to_one) {
+            return None;
+        }
+        let make = || axes.iter().zip(coords).map(first_positions).collect();
+        Some(self.firsts.get_or_init(make))
     }
 
     /// How many elements [`counted`](Self::counted) hands over.
     pub(crate) fn count(&self) -> u64 {
         let product =
             |lens: &mut dyn Iterator<Item = usize>| lens.fold(1, |product, n| product * n as u64);
-        match &self.counted {
-            Counted::None => 0,
-            Counted::All => product(&mut self.owned.iter().map(ExactSizeIterator::len)),
-            Counted::Some(positions) => product(&mut positions.iter().map(Vec::len)),
+        match self.coords.as_ref().map(|coords| self.firsts(coords)) {
+            None => 0,
+            Some(None) => product(&mut self.owned.iter().map(ExactSizeIterator::len)),
+            Some(Some(positions)) => product(&mut positions.iter().map(Vec::len)),
         }
     }
 
@@ -334,25 +318,60 @@ fn axis_summary(axis: &AxisDist) -> String {
     }
 }
 
-fn counted(axes: &[AxisDist], coords: &[usize]) -> Counted {
-    if axes.iter().all(AxisDist::is_one_to_one) {
-        return Counted::All;
+/// Checks that arrays of `D` can have this distribution. From the distribution alone.
+pub(crate) fn check_ndim<D: Dimension>(distribution: &Distribution) -> Result<(), ArrayError> {
+    same_ndim(distribution, D::NDIM.unwrap_or(distribution.ndim()))
+}
+
+fn same_ndim(distribution: &Distribution, ndim: usize) -> Result<(), ArrayError> {
+    let given = distribution.ndim();
+    if ndim == given {
+        return Ok(());
     }
-    let first = |(axis, &coord): (&AxisDist, &usize)| match axis {
-        AxisDist::Unstructured {
-            indices,
-            one_to_one: false,
-            ..
-        } => {
-            let below: std::collections::HashSet<i64> = indices[..coord]
-                .iter()
-                .flat_map(|list| list.iter().copied())
-                .collect();
-            (0..indices[coord].len())
-                .filter(|&i| !below.contains(&indices[coord][i]))
-                .collect()
-        }
-        _ => (0..axis.owned_len(coord)).collect(),
+    Err(ArrayError::InvalidDimension {
+        what: "number of dimensions",
+        given,
+        ndim,
+    })
+}
+
+/// The owned positions of a coordinate whose index lies on no lower one, ascending.
+fn first_positions((axis, &coord): (&AxisDist, &usize)) -> Vec<usize> {
+    let AxisDist::Unstructured {
+        indices,
+        one_to_one: false,
+        ..
+    } = axis
+    else {
+        return (0..axis.owned_len(coord)).collect();
     };
-    Counted::Some(axes.iter().zip(coords).map(first).collect())
+    let below: HashSet<i64> = indices[..coord]
+        .iter()
+        .flat_map(|list| list.iter().copied())
+        .collect();
+    (0..indices[coord].len())
+        .filter(|&i| !below.contains(&indices[coord][i]))
+        .collect()
+}
+
+/// Hands over the elements at the product of `positions`, in C order, one row of the last axis at a time.
+fn for_each_chosen<T: Copy>(
+    elements: &ArrayViewD<'_, T>,
+    positions: &[Vec<usize>],
+    row: &mut Vec<T>,
+    see: &mut impl FnMut(&[T]),
+) {
+    match positions {
+        [] => {} // an array without an axis has no index on two ranks
+        [last] => {
+            row.clear();
+            row.extend(last.iter().map(|&i| elements[[i]]));
+            see(row);
+        }
+        [first, rest @ ..] => {
+            for &i in first {
+                for_each_chosen(&elements.index_axis(Axis(0), i), rest, row, see);
+            }
+        }
+    }
 }

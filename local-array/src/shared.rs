@@ -10,7 +10,7 @@ use dist_comm::{Communicator, SharedBytes};
 use dist_maps::Distribution;
 use ndarray::{ArrayView, ArrayViewMut, Dimension};
 
-use crate::part::Part;
+use crate::part::{Part, check_ndim};
 use crate::{ArrayError, LocalArrayView, LocalArrayViewMut};
 
 /// Memory for one rank's part, from [`Communicator::alloc_shared`]: a redistribution from such an array to any other copies
@@ -58,8 +58,8 @@ where
     /// [`ArrayError::InvalidBaseComm`] and [`ArrayError::InvalidDimension`], the same on every rank; [`ArrayError::Agreed`]
     /// when the part of a rank exceeds the address space, [`ArrayError::Comm`] when it cannot be had.
     pub fn zeros(distribution: &Distribution, comm: C) -> Result<Self, ArrayError> {
+        check_ndim::<D>(distribution)?;
         let part = Part::new(Arc::new(distribution.clone()), &comm)?;
-        part.check_ndim(D::NDIM.unwrap_or(distribution.ndim()))?;
         let size = part.dimension::<D>().and_then(|(dim, len)| {
             let bytes = len
                 .checked_mul(size_of::<T>())

@@ -379,6 +379,20 @@ pub fn export_and_import_copy_nothing<C: Communicator>(comm: &C) -> Outcome {
             let again: LocalArray<u8, IxDyn, &C> =
                 LocalArray::from_dim_data(b.distarray().dim_data(), comm)?;
             same(again.local_shape(), b.local_shape(), "from_dim_data")?;
+            // one dimension more than the array type has: the same typed error on every rank
+            if let [_, _] = shape {
+                let wrong = Some(ArrayError::InvalidDimension {
+                    what: "number of dimensions",
+                    given: 2,
+                    ndim: 1,
+                });
+                let made = LocalArray::<u8, Ix1, _>::from_dim_data(b.distarray().dim_data(), comm);
+                same(&made.err(), &wrong, "from_dim_data")?;
+                let dim_data = b.distarray().dim_data().clone();
+                let part = DistBuffer::new(dim_data, b.into_local())?;
+                let taken = LocalArray::<i64, Ix1, _>::from_distarray(part, comm);
+                same(&taken.err(), &wrong, "from_distarray")?;
+            }
         }
     }
     Ok(())

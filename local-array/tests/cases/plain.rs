@@ -65,7 +65,7 @@ fn shuffled(n: u64, seed: &mut u64) -> Vec<i64> {
 }
 
 /// Ranks per axis: each distributed one but the last takes its share, the last what is left.
-fn grid(kinds: &[Kind], ranks: usize) -> Vec<usize> {
+pub fn grid(kinds: &[Kind], ranks: usize) -> Vec<usize> {
     let mut left = ranks;
     let mut open = kinds.iter().filter(|kind| **kind != Kind::Whole).count();
     let mut grid = Vec::new();

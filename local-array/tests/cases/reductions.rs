@@ -1,5 +1,7 @@
 //! Reductions over all ranks.
 
+use std::collections::BTreeSet;
+
 use dist_comm::Communicator;
 use dist_maps::Distribution;
 use half::{bf16, f16};
@@ -238,5 +240,47 @@ pub fn repeated_indices_count_once<C: Communicator>(comm: &C) -> Outcome {
     let n = 3 * (2 + ranks);
     same(a.sum()?, n * (n - 1) / 2, "sum")?;
     same(a.mean()?, (n - 1) as f64 / 2.0, "mean")?;
-    same((a.min()?, a.max()?), (0, n - 1), "extremes")
+    same((a.min()?, a.max()?), (0, n - 1), "extremes")?;
+    // two such axes, of a padded array in another memory order, beside one that is whole
+    let grid = plain::grid(
+        &[Kind::List(0), Kind::Block, Kind::List(0), Kind::Whole],
+        comm.size(),
+    );
+    let list = |r: i64| BTreeSet::from([3, r % 3, 4, 5 - r % 2]).into_iter().rev();
+    let lists = |axis: usize| -> Vec<Vec<i64>> {
+        (0..grid[axis] as i64).map(|r| list(r).collect()).collect()
+    };
+    let d = Distribution::over(comm.size())
+        .shape([6, 8, 6, 2])
+        .grid(grid.clone());
+    let d = d
+        .unstructured(0, lists(0))
+        .block(1)
+        .padding_of(1, 1, 1)
+        .unstructured(2, lists(2));
+    let d = d.build()?;
+    let held = |axis| lists(axis).concat().into_iter().collect::<BTreeSet<i64>>();
+    let mut all = Vec::new();
+    for i in held(0) {
+        for j in 0..8 {
+            for &k in &held(2) {
+                all.extend((0..2).map(|l| flat(&[6, 8, 6, 2], &[i, j, k, l])));
+            }
+        }
+    }
+    let reversed = numbered(&d, comm)?.into_local().reversed_axes();
+    let mut fortran = ndarray::Array::zeros(reversed.raw_dim());
+    fortran.assign(&reversed);
+    let b = LocalArray::from_array(fortran.reversed_axes(), &d, comm)?;
+    same(b.sum()?, all.iter().sum::<i64>(), "sum of four dimensions")?;
+    same(
+        b.mean()?,
+        b.sum()? as f64 / all.len() as f64,
+        "mean of four dimensions",
+    )?;
+    same(
+        b.min().ok(),
+        all.iter().min().copied(),
+        "min of four dimensions",
+    )
 }
