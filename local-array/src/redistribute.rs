@@ -15,8 +15,8 @@ use dist_maps::copy::{CopyError, Layout};
 use dist_maps::{Distribution, RedistPlan, Redistribution, Transfer};
 use ndarray::{ArrayView, ArrayViewMut, Data, DataMut, Dimension};
 
-use crate::part::Part;
-use crate::strided::{self, c_order, elements, with_memory, with_memory_mut};
+use crate::part::{Part, check_ndim};
+use crate::strided::{self, with_memory, with_memory_mut};
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 /// The tag of the messages of a redistribution.
@@ -52,6 +52,8 @@ pub struct Redistributor<C> {
     dst: Arc<Distribution>,
     plan: RedistPlan,
     comm: C,
+    /// Elements that each rank stores of the source.
+    stored: Vec<usize>,
     /// The source buffers of the peers that this rank receives from, in the order of `plan.recvs()`.
     peers: Vec<Layout>,
     messages: Messages,
@@ -114,6 +116,12 @@ impl<C: Communicator> Redistributor<C> {
             }
         }
         let plan = change.plan(comm.rank())?;
+        let count = |rank| {
+            src.local_shape(rank)
+                .into_iter()
+                .fold(1, usize::saturating_mul)
+        };
+        let stored = (0..src.ranks()).map(count).collect();
         let peers = plan
             .recvs()
             .iter()
@@ -124,6 +132,7 @@ impl<C: Communicator> Redistributor<C> {
             dst: Arc::new(dst.clone()),
             plan,
             comm,
+            stored,
             peers,
             messages: Messages::default(),
             workspace: Workspace::new(),
@@ -138,7 +147,7 @@ impl<C: Communicator> Redistributor<C> {
     /// Moves what `src` owns to `dst`; padding of `dst` is left alone, unless the two distributions are the same: then all
     /// that is stored is copied. Collective.
     ///
-    /// Fastest with both arrays in C order; a source in another order is copied once more where memory is read directly.
+    /// Fastest with both arrays in C order; sources in another order are sent by messages.
     ///
     /// # Errors
     /// [`ArrayError::IncompatibleArray`] when an array is not distributed as planned, before anything moves and the same on
@@ -186,19 +195,26 @@ impl<C: Communicator> Redistributor<C> {
         self.comm.size() == 1
     }
 
-    /// Copies straight from the peers' memory; false, on all ranks, where it cannot be read.
+    /// Copies straight from the peers' memory; false, on all ranks, where it cannot be read, or a source is not in C order.
     fn lend<T: Element, D: Dimension>(
         &self,
         src: &ArrayView<'_, T, D>,
         (to, to_layout): (&mut [T], &Layout),
     ) -> Result<bool, ArrayError> {
-        // What is lent is in C order on every rank, so that the peers need not be told how it lies.
-        let mine = c_order(src);
+        // What is lent is in C order, so that the peers need not be told how it lies. What lies otherwise is not lent, which
+        // every rank sees: no rank copies anything then.
+        let mine = src.as_slice().unwrap_or(&[]);
         let mine_layout = self.plan.src_layout()?;
+        let mut complete = true;
         let mut outcome = Ok(());
-        let lent = self.comm.lend(bytemuck::cast_slice(&mine), &mut |parts| {
+        let lent = self.comm.lend(bytemuck::cast_slice(mine), &mut |parts| {
+            let mut all = parts.iter().zip(&self.stored);
+            complete = all.all(|(part, &stored)| part.len() / size_of::<T>() == stored);
+            if !complete {
+                return;
+            }
             outcome = (|| {
-                copy_local(&self.plan, (&mine, &mine_layout), (to, to_layout))?;
+                copy_local(&self.plan, (mine, &mine_layout), (to, to_layout))?;
                 let recvs = self.plan.recvs().iter().zip(&self.peers);
                 // Each rank begins with another peer, lest all read the same memory at once.
                 let after = self
@@ -207,14 +223,14 @@ impl<C: Communicator> Redistributor<C> {
                     .partition_point(|recv| recv.peer() < self.plan.rank());
                 let (before, after) = (recvs.clone().take(after), recvs.skip(after));
                 for (recv, layout) in after.chain(before) {
-                    let theirs = elements::<T>(parts.get(recv.peer()).copied().unwrap_or(&[]));
-                    recv.copy(&theirs, layout, to, to_layout)?;
+                    let theirs = parts.get(recv.peer()).copied().unwrap_or(&[]);
+                    strided::copy(recv, (theirs, layout), (to, to_layout))?;
                 }
                 Ok::<_, CopyError>(())
             })();
         })?;
         outcome?;
-        Ok(lent)
+        Ok(lent && complete)
     }
 
     fn exchange<T: Element>(
@@ -306,7 +322,12 @@ fn copy_all<T: Element, D1: Dimension, D2: Dimension>(
     src: &ArrayView<'_, T, D1>,
     mut dst: ArrayViewMut<'_, T, D2>,
 ) {
-    if let (Some(from), Some(to)) = (src.as_slice(), dst.as_slice_mut())
+    let dense = if src.strides() == dst.strides() {
+        (src.as_slice_memory_order(), dst.as_slice_memory_order_mut())
+    } else {
+        (src.as_slice(), dst.as_slice_mut())
+    };
+    if let (Some(from), Some(to)) = dense
         && from.len() == to.len()
     {
         to.copy_from_slice(from);
@@ -456,7 +477,8 @@ where
         change: Result<Redistributor<C>, ArrayError>,
         distribution: &Distribution,
     ) -> Result<LocalArray<S::Elem, D2, C>, ArrayError> {
-        // The plan's errors follow from the distributions, which are the same everywhere.
+        // These errors follow from the distributions, which are the same everywhere.
+        check_ndim::<D2>(distribution)?;
         let mut change = change?;
         let mut moved = agree(
             &self.comm,

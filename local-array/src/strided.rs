@@ -3,18 +3,10 @@
 use std::borrow::Cow;
 
 use bytemuck::Pod;
-use dap_protocol::Element;
+use dap_protocol::{Element, ElementType};
 use dist_maps::Transfer;
 use dist_maps::copy::{CopyError, Layout};
 use ndarray::{ArrayView, ArrayViewMut, Axis, Dimension};
-
-/// The elements in C order: borrowed where they lie so, else a copy.
-pub(crate) fn c_order<'a, T: Copy, D: Dimension>(array: &'a ArrayView<'_, T, D>) -> Cow<'a, [T]> {
-    array.as_slice().map_or_else(
-        || Cow::Owned(array.iter().copied().collect()),
-        Cow::Borrowed,
-    )
-}
 
 /// Hands `f` the elements as a slice with its layout: borrowed where they are dense in any order, else a copy in C order.
 pub(crate) fn with_memory<T: Copy, D: Dimension, R>(
@@ -27,7 +19,8 @@ pub(crate) fn with_memory<T: Copy, D: Dimension, R>(
             &Layout::in_memory_order(array.shape(), array.strides())?,
         ));
     }
-    Ok(f(&c_order(array), &Layout::c_order(array.shape())?))
+    let copy: Vec<T> = array.iter().copied().collect();
+    Ok(f(&copy, &Layout::c_order(array.shape())?))
 }
 
 /// The same for writing; a copy is written back.
@@ -101,9 +94,24 @@ pub(crate) fn unpack<T: Element>(
     transfer.unpack(&elements(bytes), dst, layout)
 }
 
+/// Copies from memory that a peer lends.
+pub(crate) fn copy<T: Element>(
+    transfer: &Transfer,
+    (bytes, bytes_layout): (&[u8], &Layout),
+    (dst, layout): (&mut [T], &Layout),
+) -> Result<(), CopyError> {
+    if T::TYPE == ElementType::Bool {
+        // Bytes may be no `bool`: those that are copied are looked at, not all that the peer has.
+        let mut words = vec![0; transfer.elements()];
+        transfer.pack(bytes, bytes_layout, &mut words)?;
+        return unpack(transfer, &words, dst, layout);
+    }
+    transfer.copy(&elements(bytes), bytes_layout, dst, layout)
+}
+
 /// The elements that a peer sent or lends: borrowed where they are aligned, else a copy. Bytes that are no value of the type
 /// end the list, which the copy that follows refuses; the peer has the same type, so there are none.
-pub(crate) fn elements<T: Element>(bytes: &[u8]) -> Cow<'_, [T]> {
+fn elements<T: Element>(bytes: &[u8]) -> Cow<'_, [T]> {
     match bytemuck::checked::try_cast_slice(bytes) {
         Ok(elements) => Cow::Borrowed(elements),
         Err(_) => Cow::Owned(

@@ -66,6 +66,13 @@ pub fn any_memory_order_moves<C: Communicator>(comm: &C) -> Outcome {
                 &format!("{from_order} to {to_order}"),
             )?;
         }
+        let mut same_again = Redistributor::new(&from, &from, comm)?;
+        for (to_order, target) in laid_out(Array::zeros(sources.raw_dim()).view()) {
+            let mut target = part(target, &from, comm)?;
+            same_again.execute(&source, &mut target)?;
+            let what = format!("{from_order} to {to_order}, the same distribution");
+            same(target.local(), sources.view(), &what)?;
+        }
         let whole = source.to_owned();
         source.fill(-1);
         source.owned_mut().assign(&whole.owned());

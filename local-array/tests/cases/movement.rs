@@ -58,9 +58,12 @@ pub fn gathering_gives_the_whole<C: Communicator>(comm: &C) -> Outcome {
         comm,
     )?;
     if comm.size() > 1 {
-        ensure(a.gather_to(comm.rank()).is_err(), || {
-            "different roots".into()
-        })?;
+        let given = (0..comm.size() as u64).collect();
+        same(
+            a.gather_to(comm.rank()).err(),
+            Some(ArrayError::Roots { given }),
+            "different roots",
+        )?;
     }
     Ok(())
 }
@@ -108,6 +111,21 @@ pub fn permuted_and_reshaped<C: Communicator>(comm: &C) -> Outcome {
             ),
             || "another size".into(),
         )?;
+        // the same typed error on every rank
+        let two = plain::distribution(&[60, 1], &[Kind::Block, Kind::Whole], 0, comm.size());
+        let wrong = Some(ArrayError::InvalidDimension {
+            what: "number of dimensions",
+            given: 2,
+            ndim: 1,
+        });
+        let reshaped = a.redistribute_reshaped::<Ix1>(&two).err();
+        same(
+            &reshaped,
+            &wrong,
+            "reshaped to another number of dimensions",
+        )?;
+        let asked = a.asdist::<Ix1>(&[60, 1], "b", None).err();
+        same(&asked, &wrong, "asdist")?;
     }
     Ok(())
 }
