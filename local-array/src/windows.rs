@@ -2,8 +2,8 @@
 
 use bytemuck::Zeroable;
 use dist_comm::Communicator;
-use dist_maps::AxisDist;
-use ndarray::{Array, ArrayView, Axis, Data, Dimension, Zip};
+use dist_maps::{AxisDist, Distribution};
+use ndarray::{Array, ArrayView, ArrayViewMutD, Axis, Data, Dimension, Zip};
 
 use crate::part::Part;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
@@ -48,8 +48,10 @@ where
     /// ```
     ///
     /// # Errors
-    /// [`ArrayError::Padding`] when the ranks store less than `width` elements of a neighbour, or an axis is dealt out such
-    /// that neighbours lie elsewhere; from the distribution alone, so the same on every rank. [`ArrayError::Allocation`].
+    /// From the distribution alone, so the same on every rank: [`ArrayError::Padding`] when the ranks store less than `width`
+    /// elements of a neighbour, or an axis is dealt out such that neighbours lie elsewhere; [`ArrayError::Allocation`] when
+    /// the windows of a rank reach over more than an address space holds. Also [`ArrayError::Allocation`] when this rank
+    /// cannot have the memory.
     pub fn map_windows<R: Zeroable>(
         &self,
         width: usize,
@@ -71,6 +73,7 @@ where
         for (axis, dist) in self.distribution().axes().iter().enumerate() {
             check_padding(axis, dist, width)?;
         }
+        check_reach(self.distribution(), width, size_of::<S::Elem>())?;
         let mut data = self.part.zeros::<R, D>()?;
         let mut result = self.part.owned_of_mut(data.view_mut());
         if self.part.is_active() && !result.is_empty() {
@@ -79,15 +82,12 @@ where
             for axis in 0..size.ndim() {
                 size[axis] = around.window;
             }
+            let covered = around.cut(self.data.view());
             let extended;
-            let stored = if around
-                .missing
-                .iter()
-                .all(|&(lower, upper)| lower == 0 && upper == 0)
-            {
-                around.cut(self.data.view())
+            let stored = if around.is_complete() {
+                covered
             } else {
-                extended = around.extend(&around.cut(self.data.view()), edge)?;
+                extended = around.extend(&covered, edge, self.comm.rank())?;
                 extended.view()
             };
             Zip::from(&mut result)
@@ -135,41 +135,99 @@ impl Surroundings {
         stored
     }
 
-    /// The covered elements with what is missing around them.
+    /// Whether all that is covered is stored.
+    fn is_complete(&self) -> bool {
+        self.missing.iter().all(|&missing| missing == (0, 0))
+    }
+
+    /// The covered elements, at least one, with what is missing around them; [`check_reach`] has seen that it can be counted.
     fn extend<T: Copy, D: Dimension>(
         &self,
         covered: &ArrayView<'_, T, D>,
         edge: Edge<T>,
+        rank: usize,
     ) -> Result<Array<T, D>, ArrayError> {
-        let mut extended = covered.view().into_dyn().to_owned();
+        let mut dim = covered.raw_dim();
         for (axis, &(lower, upper)) in self.missing.iter().enumerate() {
-            if lower == 0 && upper == 0 {
-                continue;
-            }
-            let n = extended.len_of(Axis(axis));
-            let positions: Vec<usize> = (0..lower + n + upper)
-                .map(|i| i.saturating_sub(lower).min(n - 1))
-                .collect();
-            let mut wider = extended.select(Axis(axis), &positions);
-            if let Edge::Constant(value) = edge {
-                wider
-                    .slice_axis_mut(Axis(axis), (0..lower).into())
-                    .fill(value);
-                wider
-                    .slice_axis_mut(Axis(axis), (lower + n..).into())
-                    .fill(value);
-            }
-            extended = wider;
+            dim[axis] += lower + upper;
         }
-        let given = extended.ndim();
-        extended
-            .into_dimensionality()
-            .map_err(|_| ArrayError::InvalidDimension {
-                what: "number of dimensions",
-                given,
-                ndim: covered.ndim(),
-            })
+        let len = dim.size();
+        let shape = dim.as_array_view().to_vec();
+        let failed = || ArrayError::Allocation {
+            rank,
+            shape: shape.clone(),
+            bytes: len.checked_mul(size_of::<T>()),
+        };
+        let beyond = match edge {
+            Edge::Constant(value) => Some(value),
+            Edge::Nearest => covered.first().copied(),
+        };
+        let mut elements = Vec::new();
+        elements.try_reserve_exact(len).map_err(|_| failed())?;
+        elements.extend(beyond.into_iter().cycle().take(len));
+        let mut extended = Array::from_shape_vec(dim, elements).map_err(|_| failed())?;
+        let mut middle = extended.view_mut();
+        for (axis, &(lower, _)) in self.missing.iter().enumerate() {
+            let n = covered.len_of(Axis(axis));
+            middle.slice_axis_inplace(Axis(axis), (lower..lower + n).into());
+        }
+        middle.assign(covered);
+        if matches!(edge, Edge::Nearest) {
+            for (axis, &(lower, upper)) in self.missing.iter().enumerate() {
+                repeat_outermost(extended.view_mut().into_dyn(), Axis(axis), lower, upper);
+            }
+        }
+        Ok(extended)
     }
+}
+
+/// Fills the first `lower` and the last `upper` places along an axis from the nearest place between.
+fn repeat_outermost<T: Copy>(array: ArrayViewMutD<'_, T>, axis: Axis, lower: usize, upper: usize) {
+    let n = array.len_of(axis);
+    let (mut below, rest) = array.split_at(axis, lower);
+    let (middle, mut above) = rest.split_at(axis, n - lower - upper);
+    let last = middle.len_of(axis) - 1;
+    for mut place in below.axis_iter_mut(axis) {
+        place.assign(&middle.index_axis(axis, 0));
+    }
+    for mut place in above.axis_iter_mut(axis) {
+        place.assign(&middle.index_axis(axis, last));
+    }
+}
+
+/// Refuses windows that together reach over more than an address space holds, on the rank that owns most.
+fn check_reach(
+    distribution: &Distribution,
+    width: usize,
+    element: usize,
+) -> Result<(), ArrayError> {
+    let axes = distribution.axes();
+    let most = |axis: &AxisDist| (0..axis.ranks()).max_by_key(|&coord| axis.owned_len(coord));
+    let coords: Vec<usize> = axes.iter().map(|axis| most(axis).unwrap_or(0)).collect();
+    let mut shape: Vec<usize> = axes
+        .iter()
+        .zip(&coords)
+        .map(|(axis, &coord)| axis.owned_len(coord))
+        .collect();
+    if shape.contains(&0) {
+        return Ok(());
+    }
+    for n in &mut shape {
+        *n = n.saturating_add(width.saturating_mul(2));
+    }
+    let bytes = shape
+        .iter()
+        .try_fold(element.max(1), |bytes, &n| bytes.checked_mul(n));
+    if bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()) {
+        return Ok(());
+    }
+    let place = distribution.grid().rank(&coords).ok();
+    let rank = place.and_then(|place| distribution.targets().get(place).copied());
+    Err(ArrayError::Allocation {
+        rank: rank.unwrap_or(0),
+        shape,
+        bytes: None,
+    })
 }
 
 /// Whether every coordinate stores `width` elements of its neighbours, as far as the array reaches.

@@ -105,6 +105,14 @@ pub fn all<C: Communicator>() -> Vec<Case<C>> {
             "windows_without_padding_are_refused",
             stencils::windows_without_padding_are_refused,
         ),
+        (
+            "windows_beyond_all_memory_are_refused",
+            stencils::windows_beyond_all_memory_are_refused,
+        ),
+        (
+            "windows_wider_than_the_array_repeat_its_edge",
+            stencils::windows_wider_than_the_array_repeat_its_edge,
+        ),
     ]
 }
 

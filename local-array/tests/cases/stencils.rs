@@ -177,3 +177,41 @@ pub fn windows_without_padding_are_refused<C: Communicator>(comm: &C) -> Outcome
         )
     }
 }
+
+pub fn windows_beyond_all_memory_are_refused<C: Communicator>(comm: &C) -> Outcome {
+    // one rank has the whole axis, so that no padding is asked for, and two of them more than one dimension can count
+    let owner = comm.size() - 1;
+    let whole = Distribution::over(comm.size()).shape([5, 4]);
+    let whole = whole.grid([1, 1]).targets([owner]).build()?;
+    let a = numbered(&whole, comm)?;
+    for (width, what) in [(usize::MAX, "the widest"), (1 << 31, "a product")] {
+        let extent = |n: usize| n.saturating_add(width.saturating_mul(2));
+        let error = ArrayError::Allocation {
+            rank: owner,
+            shape: vec![extent(5), extent(4)],
+            bytes: None,
+        };
+        same(a.map_windows(width, |w| w.sum()).err(), Some(error), what)?;
+    }
+    // no element, no window
+    let none = plain::distribution(&[0, 4], &[Kind::Whole, Kind::Whole], 0, comm.size());
+    let none = numbered(&none, comm)?;
+    ensure(none.map_windows(usize::MAX, |w| w.sum()).is_ok(), || {
+        "no window".into()
+    })
+}
+
+pub fn windows_wider_than_the_array_repeat_its_edge<C: Communicator>(comm: &C) -> Outcome {
+    let blocks = Distribution::over(comm.size())
+        .shape([3])
+        .block(0)
+        .padding(9)
+        .build()?;
+    let mut a = LocalArray::<i64, Ix1, _>::from_fn(&blocks, comm, |at| at[0] + 1)?;
+    a.exchange_halo()?;
+    let found = a.map_windows(7, |w| w.sum())?;
+    let around = |p: i64| (p - 7..=p + 7).map(|q| q.clamp(0, 2) + 1).sum::<i64>();
+    same(found.sum()?, (0..3).map(around).sum::<i64>(), "nearest")?;
+    let found = a.map_windows_with(7, Edge::Constant(100), |w| w.sum())?;
+    same(found.sum()?, 3 * (6 + 12 * 100), "constant")
+}
