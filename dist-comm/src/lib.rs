@@ -49,6 +49,7 @@ mod file;
 mod memory;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod pages;
 mod reduce;
 mod single;
 #[cfg(feature = "testkit")]
@@ -64,6 +65,7 @@ pub use self::file::{FileMode, SharedFile, SharedFileOps};
 pub use self::memory::SharedBytes;
 #[cfg(feature = "mpi")]
 pub use self::mpi::MpiComm;
+pub use self::pages::prefer_large_pages;
 pub use self::reduce::{Fold, ReduceOp, Reducible};
 pub use self::single::SingleComm;
 pub use self::threads::{RankFailure, RunError, ThreadComm, ThreadRun};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use crate::{CommError, Operation};
+use crate::{CommError, Operation, prefer_large_pages};
 
 /// Every buffer starts at a multiple of this many bytes: a cache line, and enough for any element type.
 pub(crate) const ALIGNMENT: usize = 64;
@@ -25,7 +25,8 @@ impl AlignedBytes {
         let room = len.checked_add(ALIGNMENT)?;
         // Asking first makes a size that cannot be had an error; the zeros themselves then come from fresh pages.
         Vec::<u8>::new().try_reserve_exact(room).ok()?;
-        let raw = vec![0; room];
+        let mut raw = vec![0; room];
+        prefer_large_pages(&mut raw);
         let start = raw.as_ptr().align_offset(ALIGNMENT);
         Some(Self { raw, start, len })
     }

@@ -6,6 +6,8 @@
 
 mod area;
 mod collective;
+mod frame;
+mod mailbox;
 mod meeting;
 mod message;
 mod one_sided;
@@ -20,6 +22,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use self::area::Area;
+use self::mailbox::Mailbox;
 use self::meeting::Turn;
 use self::raw::{At, Comm};
 use self::session::{Grave, Session};
@@ -52,8 +55,11 @@ pub(crate) struct Inner {
     session: Arc<Session>,
     /// For collective calls.
     comm: Comm,
-    /// For messages, so that tags are the caller's own.
+    /// For frames of messages, so that tags are the caller's own.
     mail: Comm,
+    /// For bytes that travel apart from their frame.
+    apart: Comm,
+    apart_tags: AtomicU32,
     rank: usize,
     size: usize,
     /// Local number, and that of the communicator this one is a part of.
@@ -63,6 +69,7 @@ pub(crate) struct Inner {
     key: [u64; 2],
     /// Present when all ranks share a node.
     area: Option<Area>,
+    mailbox: Option<Mailbox>,
     /// The collective call under way, to refuse a second one.
     current: AtomicU32,
     /// How many things were made here; equal on all ranks.
@@ -113,7 +120,7 @@ impl MpiComm {
     ) -> Result<Self, CommError> {
         let (rank, size) = (comm.rank(at)?, comm.size(at)?);
         let at = At { rank, ..at };
-        let mail = comm.duplicate(at)?;
+        let (mail, apart) = (comm.duplicate(at)?, comm.duplicate(at)?);
         let wanted = std::env::var_os("DIST_COMM_SHARED_MEMORY").is_none_or(|value| value != "0");
         // Collective, so every rank asks, whatever it wants.
         let on_node = comm.ranks_on_node(at)?;
@@ -121,21 +128,25 @@ impl MpiComm {
         let mut all = vec![0; size];
         comm.all_gather(at, &[u8::from(near)], &mut all)?;
         let near = all.iter().all(|&near| near == 1);
-        let area = if near {
-            Some(Area::new(at, comm, size)?)
+        let (area, mailbox) = if near {
+            let (area, mailbox) = Area::new(at, comm, size)?;
+            (Some(area), Some(mailbox))
         } else {
-            None
+            (None, None)
         };
         let inner = Inner {
             session,
             comm,
             mail,
+            apart,
+            apart_tags: AtomicU32::new(0),
             rank,
             size,
             id: session::next_id(),
             parent,
             key,
             area,
+            mailbox,
             current: AtomicU32::new(0),
             made: AtomicU64::new(0),
             allocations: Mutex::default(),
@@ -215,7 +226,7 @@ impl Drop for Inner {
             key: self.key,
             sharers: self.size,
             windows: self.area.iter().map(|area| area.win).collect(),
-            comms: vec![self.mail, self.comm],
+            comms: vec![self.mail, self.apart, self.comm],
         });
     }
 }

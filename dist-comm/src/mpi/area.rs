@@ -7,9 +7,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{slice, thread};
 
+use super::mailbox::{COUNTERS, MAILBOX, Mailbox};
 use super::raw::{At, Comm};
 use super::raw_window::{Base, Win};
 use crate::CommError;
+use crate::memory::ALIGNMENT;
 
 /// What each rank says at a meeting: [`call`](crate::call), and three numbers.
 pub(super) type Words = [u64; 8];
@@ -37,34 +39,42 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// Collective, on ranks of one node.
-    pub(super) fn new(at: At, comm: Comm, size: usize) -> Result<Self, CommError> {
-        let (win, own) = Win::allocate_shared(at, comm, AREA + 64)?;
+    /// The area, and the mailbox in the same memory. Collective, on ranks of one node.
+    pub(super) fn new(at: At, comm: Comm, size: usize) -> Result<(Self, Mailbox), CommError> {
+        let (win, own) = Win::allocate_shared(at, comm, AREA + MAILBOX + ALIGNMENT)?;
         let bases = (0..size)
             .map(|rank| win.base(at, rank))
             .collect::<Result<Vec<_>, _>>()?;
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let spins = if size <= cores { SPINS } else { 0 };
-        // SAFETY: the memory is `own.len` bytes of this rank's, and nobody reads it before the barrier.
-        unsafe { own.start.write_bytes(0, own.len) };
+        // The halves of the mailbox stay untouched, and so without memory, until there are messages.
+        let before = AREA + COUNTERS + ALIGNMENT;
+        // SAFETY: the memory is at least so many bytes of this rank's, and nobody reads it before the barrier.
+        unsafe { own.start.write_bytes(0, before) };
         win.synchronise(at)?;
         comm.barrier(at)?;
         // The same address within a page in every process, so the same start.
         let aligned = |base: Base| {
-            let skip = base.start.align_offset(64);
+            let skip = base.start.align_offset(ALIGNMENT);
             Base {
                 start: base.start.wrapping_add(skip),
                 len: AREA,
             }
         };
-        let bases = bases.into_iter().map(aligned).collect();
-        Ok(Self {
+        let bases: Vec<Base> = bases.into_iter().map(aligned).collect();
+        let behind = |base: &Base| Base {
+            start: base.start.wrapping_add(AREA),
+            len: MAILBOX,
+        };
+        let mailbox = Mailbox::new(bases.iter().map(behind).collect(), at.rank);
+        let area = Self {
             win,
             bases,
             rank: at.rank,
             spins,
             meetings: AtomicU64::new(0),
-        })
+        };
+        Ok((area, mailbox))
     }
 
     #[expect(

@@ -316,7 +316,8 @@ impl Comm {
         Ok(())
     }
 
-    /// Receives a message of at most `CHUNK` bytes: its length. A message of another length than `buf` is received and dropped.
+    /// Receives a message of at most `CHUNK` bytes: its length. A shorter one fills the start of
+    /// `buf`, a longer one is received and dropped.
     pub(super) fn recv(
         self,
         at: At,
@@ -380,8 +381,8 @@ impl Comm {
         let (mut message, mut status) = (message, status);
         let len = bytes_received(&status);
         let mut other = Vec::new();
-        let into = if len == buf.len() {
-            buf
+        let into = if let Some(start) = buf.get_mut(..len) {
+            start
         } else {
             other.resize(len, 0);
             &mut other

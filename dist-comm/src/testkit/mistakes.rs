@@ -267,7 +267,15 @@ fn peers(comm: &dyn Communicator) -> Verdict {
 }
 
 fn message_length(comm: &dyn Communicator) -> Verdict {
-    for (sent, expected) in [(8usize, 4usize), (4, 8), (0, 1), (1, 0)] {
+    for (sent, expected) in [
+        (8usize, 4usize),
+        (4, 8),
+        (0, 1),
+        (1, 0),
+        (5000, 8),
+        (8, 5000),
+        (700_000, 5000),
+    ] {
         if comm.rank() == 0 && comm.size() > 1 {
             comm.send(1, 2, &vec![1; sent]).map_err(text)?;
         }
@@ -310,6 +318,7 @@ fn exchange_length(comm: &dyn Communicator) -> Verdict {
         (1, 0),
         (100_000, 50_000),
         (1_000, 200_000),
+        (700_000, 5_000),
     ];
     let mut verdict = Ok(());
     for (round, (sent, expected)) in lens.into_iter().enumerate() {
