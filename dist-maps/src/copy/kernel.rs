@@ -140,6 +140,50 @@ impl Axis {
             .map_or((0, 0), |c| (distance(c.src_inner), distance(c.dst_inner)))
     }
 
+    /// Calls `f` with the offsets of every element.
+    #[inline]
+    fn each(&self, at: (usize, usize), f: &mut impl FnMut((usize, usize))) {
+        for c in &self.chunks {
+            let (mut src, mut dst) = (at.0.wrapping_add(c.src), at.1.wrapping_add(c.dst));
+            for _ in 0..c.outer {
+                let (mut s, mut d) = (src, dst);
+                for _ in 0..c.inner {
+                    f((s, d));
+                    s = s.wrapping_add(c.src_inner);
+                    d = d.wrapping_add(c.dst_inner);
+                }
+                src = src.wrapping_add(c.src_outer);
+                dst = dst.wrapping_add(c.dst_outer);
+            }
+        }
+    }
+
+    /// Calls `f` with the offsets and the length of every inner loop.
+    #[inline]
+    fn each_run(&self, at: (usize, usize), f: &mut impl FnMut((usize, usize), &Chunk)) {
+        for c in &self.chunks {
+            let mut at = (at.0.wrapping_add(c.src), at.1.wrapping_add(c.dst));
+            for _ in 0..c.outer {
+                f(at, c);
+                at.0 = at.0.wrapping_add(c.src_outer);
+                at.1 = at.1.wrapping_add(c.dst_outer);
+            }
+        }
+    }
+
+    /// Offsets and lengths of the first inner loops: all where there are one or two.
+    fn runs(&self) -> Vec<((usize, usize), usize)> {
+        let of = |c: &Chunk| {
+            let (c, outer) = (*c, c.outer.min(3));
+            (0..outer).map(move |i| {
+                let src = c.src.wrapping_add(i.wrapping_mul(c.src_outer));
+                let dst = c.dst.wrapping_add(i.wrapping_mul(c.dst_outer));
+                ((src, dst), c.inner)
+            })
+        };
+        self.chunks.iter().flat_map(of).take(3).collect()
+    }
+
     /// Fuses a plain loop of another dimension into the inner loops here; false when it does not fit.
     fn absorb(&mut self, plain: &Chunk) -> bool {
         let n = plain.inner;
@@ -207,11 +251,10 @@ impl Program {
         dst: &mut [T],
         dst_origin: usize,
     ) -> Result<(), CopyError> {
-        if self.axes.iter().any(|axis| axis.chunks.is_empty()) {
+        self.check((src_origin, src.len()), (dst_origin, dst.len()))?;
+        if self.is_empty() {
             return Ok(());
         }
-        self.check("source", |axis| axis.src, src_origin, src.len())?;
-        self.check("destination", |axis| axis.dst, dst_origin, dst.len())?;
         let at = self.fuse((src_origin, dst_origin));
         self.order();
         match &self.axes[..] {
@@ -229,12 +272,24 @@ impl Program {
         Ok(())
     }
 
-    fn check(
+    fn is_empty(&self) -> bool {
+        self.axes.iter().any(|axis| axis.chunks.is_empty())
+    }
+
+    /// Checks that all of it lies inside the two slices: origin and length of each.
+    pub(crate) fn check(&self, src: (usize, usize), dst: (usize, usize)) -> Result<(), CopyError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.check_side("source", |axis| axis.src, src)?;
+        self.check_side("destination", |axis| axis.dst, dst)
+    }
+
+    fn check_side(
         &self,
         side: &'static str,
         of: impl Fn(&Axis) -> Span,
-        origin: usize,
-        len: usize,
+        (origin, len): (usize, usize),
     ) -> Result<(), CopyError> {
         let (mut lowest, mut highest) = (origin as i128, origin as i128);
         for span in self.axes.iter().map(of) {
@@ -337,25 +392,10 @@ fn walk<'a, F: FnMut((usize, usize))>(
 }
 
 fn walk_all<F: FnMut((usize, usize))>(axes: &[&Axis], at: (usize, usize), f: &mut F) {
-    let [axis, rest @ ..] = axes else {
-        return f(at);
-    };
-    for c in &axis.chunks {
-        let (mut src, mut dst) = (at.0.wrapping_add(c.src), at.1.wrapping_add(c.dst));
-        for _ in 0..c.outer {
-            let (mut s, mut d) = (src, dst);
-            for _ in 0..c.inner {
-                if rest.is_empty() {
-                    f((s, d));
-                } else {
-                    walk_all(rest, (s, d), f);
-                }
-                s = s.wrapping_add(c.src_inner);
-                d = d.wrapping_add(c.dst_inner);
-            }
-            src = src.wrapping_add(c.src_outer);
-            dst = dst.wrapping_add(c.dst_outer);
-        }
+    match axes {
+        [] => f(at),
+        [axis] => axis.each(at, f),
+        [axis, rest @ ..] => axis.each(at, &mut |at| walk_all(rest, at, f)),
     }
 }
 
@@ -366,39 +406,44 @@ fn rows<T: Copy>(src: &[T], dst: &mut [T], at: (usize, usize), outer: &[Axis], i
         .iter()
         .all(|c| c.src_inner == 1 && c.dst_inner == 1);
     if unit {
-        if let Some(row) = inner.simple() {
-            let at = (at.0.wrapping_add(row.src), at.1.wrapping_add(row.dst));
-            match row.inner {
-                2 => walk(outer, at, &mut |at| small::<T, 2>(src, dst, at)),
-                3 => walk(outer, at, &mut |at| small::<T, 3>(src, dst, at)),
-                4 => walk(outer, at, &mut |at| small::<T, 4>(src, dst, at)),
-                8 => walk(outer, at, &mut |at| small::<T, 8>(src, dst, at)),
-                n => walk(outer, at, &mut |at| contiguous(src, dst, at, n)),
-            }
-        } else {
-            walk(outer, at, &mut |at| {
-                for c in &inner.chunks {
-                    let mut at = (at.0.wrapping_add(c.src), at.1.wrapping_add(c.dst));
-                    for _ in 0..c.outer {
-                        contiguous(src, dst, at, c.inner);
-                        at.0 = at.0.wrapping_add(c.src_outer);
-                        at.1 = at.1.wrapping_add(c.dst_outer);
-                    }
-                }
-            });
+        // One or two short runs a row are strips, as in a halo: a tight loop down the rows keeps many cache misses under
+        // way, and the end of a row shares lines with the start of the next.
+        match inner.runs()[..] {
+            [(a, 1)] => strips::<T, 1, 1>(src, dst, at, outer, [a]),
+            [(a, 2)] => strips::<T, 1, 2>(src, dst, at, outer, [a]),
+            [(a, 3)] => strips::<T, 1, 3>(src, dst, at, outer, [a]),
+            [(a, 4)] => strips::<T, 1, 4>(src, dst, at, outer, [a]),
+            [(a, 8)] => strips::<T, 1, 8>(src, dst, at, outer, [a]),
+            [(a, 1), (b, 1)] => strips::<T, 2, 1>(src, dst, at, outer, [a, b]),
+            [(a, 2), (b, 2)] => strips::<T, 2, 2>(src, dst, at, outer, [a, b]),
+            [(a, 3), (b, 3)] => strips::<T, 2, 3>(src, dst, at, outer, [a, b]),
+            [(a, 4), (b, 4)] => strips::<T, 2, 4>(src, dst, at, outer, [a, b]),
+            [(a, 8), (b, 8)] => strips::<T, 2, 8>(src, dst, at, outer, [a, b]),
+            _ => walk(outer, at, &mut |at| {
+                inner.each_run(at, &mut |at, run| contiguous(src, dst, at, run.inner));
+            }),
         }
     } else {
         walk(outer, at, &mut |at| {
-            for c in &inner.chunks {
-                let mut at = (at.0.wrapping_add(c.src), at.1.wrapping_add(c.dst));
-                for _ in 0..c.outer {
-                    strided(src, dst, at, c);
-                    at.0 = at.0.wrapping_add(c.src_outer);
-                    at.1 = at.1.wrapping_add(c.dst_outer);
-                }
-            }
+            inner.each_run(at, &mut |at, run| strided(src, dst, at, run));
         });
     }
+}
+
+/// `RUNS` runs of `N` elements a row, at these offsets.
+fn strips<T: Copy, const RUNS: usize, const N: usize>(
+    src: &[T],
+    dst: &mut [T],
+    at: (usize, usize),
+    outer: &[Axis],
+    runs: [(usize, usize); RUNS],
+) {
+    walk(outer, at, &mut |at| {
+        for run in runs {
+            let at = (at.0.wrapping_add(run.0), at.1.wrapping_add(run.1));
+            small::<T, N>(src, dst, at);
+        }
+    });
 }
 
 #[inline]
@@ -408,9 +453,15 @@ fn small<T: Copy, const N: usize>(src: &[T], dst: &mut [T], (s, d): (usize, usiz
     }
 }
 
+/// A run; a short one without the call of `memcpy`, which costs more than the copy.
 #[inline]
-fn contiguous<T: Copy>(src: &[T], dst: &mut [T], (s, d): (usize, usize), n: usize) {
-    dst[d..d + n].copy_from_slice(&src[s..s + n]);
+fn contiguous<T: Copy>(src: &[T], dst: &mut [T], at: (usize, usize), n: usize) {
+    match n {
+        1 => dst[at.1] = src[at.0],
+        2 => small::<T, 2>(src, dst, at),
+        4 => small::<T, 4>(src, dst, at),
+        n => dst[at.1..at.1 + n].copy_from_slice(&src[at.0..at.0 + n]),
+    }
 }
 
 #[inline]
