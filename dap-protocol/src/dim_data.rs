@@ -33,10 +33,17 @@ impl DimData {
         self.dims
     }
 
-    /// The tuple of dictionaries as a value; see [`DimDict::to_value`].
+    /// The tuple of dictionaries as a value, in canonical form; see [`DimDict::to_value`].
     #[must_use]
     pub fn to_value(&self) -> Value {
         Value::Tuple(self.dims.iter().map(DimDict::to_value).collect())
+    }
+
+    /// The tuple of dictionaries as a value, spelled as they were read; see
+    /// [`DimDict::to_value_as_read`].
+    #[must_use]
+    pub fn to_value_as_read(&self) -> Value {
+        Value::Tuple(self.dims.iter().map(DimDict::to_value_as_read).collect())
     }
 
     /// Reads what [`DimData::to_value`] gives; strictly, by the current version. See

@@ -229,7 +229,8 @@ fn entries(value: Value, offset: u64) -> Result<(Value, Value), DnpyError> {
 /// Writes magic string and header, the part of a `.dnpy` file before the array; returns its
 /// length in bytes.
 ///
-/// `format` `None` takes the smallest version that the header fits.
+/// `format` `None` takes the smallest version that the header fits. `dim_data` is spelled as it was
+/// read ([`DimData::to_value_as_read`]), so that what is read and written again keeps its bytes.
 ///
 /// # Errors
 /// [`DnpyError::HeaderLength`], and what the writer fails with.
@@ -255,7 +256,7 @@ pub(crate) fn header_bytes(
 ) -> Result<Vec<u8>, DnpyError> {
     let text = format!(
         "{{'__version__': '{version}', 'dim_data': {}, }}",
-        dim_data.to_value()
+        dim_data.to_value_as_read()
     );
     let padded = |format: FormatVersion| {
         let end = format.prefix_len() + text.len() + 1;

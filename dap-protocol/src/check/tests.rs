@@ -131,18 +131,30 @@ fn lenient_reading_reports_each_repair() {
 }
 
 #[test]
-fn optional_keys_survive_a_round_trip() {
-    for text in [
-        "{}",
-        "{'dist_type': 'b', 'padding': (0, 0), 'periodic': False, 'proc_grid_rank': 0, \
-         'proc_grid_size': 1, 'size': 7, 'start': 0, 'stop': 7}",
-        "{'dist_type': 'b', 'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'start': 0, 'stop': 7}",
-        "{'block_size': 1, 'dist_type': 'c', 'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'start': 0}",
-        "{'dist_type': 'u', 'indices': [0, 1, 2, 3, 4, 5, 9], 'one_to_one': False, \
-         'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'stop': 3}",
+fn what_was_read_can_be_written_alike_or_canonically() {
+    const BARE: &str = "{'dist_type': 'b', 'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'start': 0, 'stop': 7}";
+    for (text, canonical) in [
+        ("{}", BARE),
+        (
+            "{'dist_type': 'b', 'padding': (0, 0), 'periodic': False, 'proc_grid_rank': 0, \
+             'proc_grid_size': 1, 'size': 7, 'start': 0, 'stop': 7}",
+            BARE,
+        ),
+        (BARE, BARE),
+        (
+            "{'block_size': 1, 'dist_type': 'c', 'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'start': 0}",
+            "{'dist_type': 'c', 'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'start': 0}",
+        ),
+        (
+            "{'dist_type': 'u', 'indices': [0, 1, 2, 3, 4, 5, 9], 'one_to_one': False, \
+             'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'stop': 3}",
+            "{'dist_type': 'u', 'indices': (0, 1, 2, 3, 4, 5, 9), 'proc_grid_rank': 0, \
+             'proc_grid_size': 1, 'size': 7, 'stop': 3}",
+        ),
     ] {
-        let found = one(text, Some(7), Strictness::Strict);
-        assert_eq!(found.value.unwrap().to_value().to_string(), text);
+        let dim = one(text, Some(7), Strictness::Strict).value.unwrap();
+        assert_eq!(dim.to_value_as_read().to_string(), text);
+        assert_eq!(dim.to_value().to_string(), canonical);
     }
 }
 
@@ -368,6 +380,21 @@ fn halos_over_several_neighbours_are_no_error_leniently() {
             "S6 axis 0 rank 3: padding is 2, read as 2, over several neighbours",
         ]
     );
+    // three on each side, of a block of three and one of two: only the end cuts it short
+    let last_is_narrow = [
+        block(5, 2, 0, (0, 5), (0, 2)),
+        block(5, 2, 1, (0, 5), (3, 0)),
+    ];
+    let first_is_narrow = [
+        block(5, 2, 0, (0, 5), (0, 3)),
+        block(5, 2, 1, (0, 5), (2, 0)),
+    ];
+    for (dims, given) in [(last_is_narrow, "3"), (first_is_narrow, "2")] {
+        assert!(!report(NOW, &dims, Strictness::Strict).is_conformant());
+        let lenient = report(NOW, &dims, Strictness::Lenient);
+        assert_eq!(lenient.violations, []);
+        assert_eq!(lenient.repairs[0].given, given);
+    }
     // padding that nothing cuts short has its counterpart all the same
     let lopsided = [
         block(18, 2, 0, (0, 10), (0, 1)),

@@ -1,4 +1,4 @@
-//! [`Spelling`]: which optional keys a dictionary that was read had, so that writing gives them back.
+//! [`Spelling`]: which optional keys a dictionary that was read had, so that it can be written alike.
 
 /// A set of choices that change the text of a dictionary and not its meaning.
 #[derive(Clone, Copy, Debug, Default)]

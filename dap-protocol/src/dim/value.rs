@@ -4,14 +4,36 @@ use super::{DimDict, Dist, Padding, Spelling};
 use crate::literal::Value;
 
 impl DimDict {
-    /// The dictionary as a value.
+    /// The dictionary as a value, in its one canonical form: equal dictionaries give equal values.
     ///
-    /// Optional keys are written where they say something, or where the dictionary was read with
-    /// them: `padding` when there is some, `periodic` and `one_to_one` when true, `block_size`
-    /// when not 1. `indices` is a tuple unless a list was read; a dimension read as `{}` is `{}`.
+    /// All required keys are there, also where `{}` was read. Optional ones are where they say
+    /// something: `padding` when there is some, `periodic` and `one_to_one` when true, `block_size`
+    /// when not 1. `indices` is a tuple.
+    ///
+    /// ```
+    /// use dap_protocol::DimData;
+    /// use dap_protocol::literal::parse;
+    /// let read = DimData::from_value(&parse("({},)")?, Some(&[7]))?;
+    /// let text = read[0].to_value().to_string();
+    /// assert_eq!(text, "{'dist_type': 'b', 'proc_grid_rank': 0, 'proc_grid_size': 1, 'size': 7, 'start': 0, 'stop': 7}");
+    /// assert_eq!(read[0].to_value_as_read().to_string(), "{}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn to_value(&self) -> Value {
-        let (bare, spelled) = (self.is_bare_whole(), |choice| self.spelling.has(choice));
+        self.spelled_by(Spelling::default())
+    }
+
+    /// The dictionary as a value, spelled as it was read: with the optional keys that it had then,
+    /// `indices` as a list where that was one, `{}` where that was all. What was not read is in the
+    /// canonical form of [`DimDict::to_value`].
+    #[must_use]
+    pub fn to_value_as_read(&self) -> Value {
+        self.spelled_by(self.spelling)
+    }
+
+    fn spelled_by(&self, spelling: Spelling) -> Value {
+        let (bare, spelled) = (self.is_bare_whole(), |choice| spelling.has(choice));
         let mut entries: Vec<(String, Value)> = Vec::new();
         if bare && spelled(Spelling::EMPTY) {
             return Value::Dict(entries);

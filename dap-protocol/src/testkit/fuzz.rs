@@ -68,12 +68,15 @@ fn fuzz_value(value: &Value) {
 }
 
 fn accepted(data: &DimData, shape: Option<&[usize]>, strictness: Strictness) {
-    let printed = data.to_value().to_string();
-    let value = parse(&printed).expect("printed metadata parses");
-    let again = check::dim_data(&value, shape, ProtocolVersion::CURRENT, strictness);
-    let again = again.value.expect("printed metadata is valid");
-    assert_eq!(&again, data);
-    assert_eq!(again.to_value().to_string(), printed);
+    let canonical = data.to_value().to_string();
+    for printed in [&canonical, &data.to_value_as_read().to_string()] {
+        let value = parse(printed).expect("printed metadata parses");
+        let again = check::dim_data(&value, shape, ProtocolVersion::CURRENT, strictness);
+        let again = again.value.expect("printed metadata is valid");
+        assert_eq!(&again, data);
+        assert_eq!(again.to_value().to_string(), canonical);
+        assert_eq!(&again.to_value_as_read().to_string(), printed);
+    }
     for dim in data {
         assert!(dim.owned_len() <= dim.stored_len());
     }

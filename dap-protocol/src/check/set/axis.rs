@@ -217,10 +217,11 @@ fn interface(
             }),
         }
     };
+    // The smaller one ends where the dimension does: all that lies there is stored.
     let cut_short = match upper.cmp(&lower) {
-        Ordering::Less => below.stop == below.size && lower > below.owned,
+        Ordering::Less => below.stop == below.size,
         Ordering::Equal => true,
-        Ordering::Greater => above.start == 0 && upper > above.owned,
+        Ordering::Greater => above.start == 0,
     };
     if upper != lower {
         let allowed = format!("{upper} (upper padding of rank {})", below.rank);
