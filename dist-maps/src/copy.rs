@@ -103,8 +103,8 @@ pub fn gather<T: Copy>(
     let dense = packed_layout(axes, packed.len())?;
     layout.check_ndim("the source layout", axes.len())?;
     let program = program(axes, |axis, run, at| {
-        let piece = run.piece(at, true);
-        (piece, layout.stride(axis), dense.stride(axis))
+        let piece = run.piece(at, true)?;
+        Ok((piece, layout.stride(axis), dense.stride(axis)))
     })?;
     program.run(src, layout.origin(), packed, 0)
 }
@@ -131,8 +131,8 @@ pub fn scatter<T: Copy>(
     let dense = packed_layout(axes, packed.len())?;
     layout.check_ndim("the destination layout", axes.len())?;
     let program = program(axes, |axis, run, at| {
-        let piece = run.piece(at, false);
-        (piece, dense.stride(axis), layout.stride(axis))
+        let piece = run.piece(at, false)?;
+        Ok((piece, dense.stride(axis), layout.stride(axis)))
     })?;
     program.run(packed, 0, dst, layout.origin())
 }
@@ -200,14 +200,14 @@ fn packed_layout(axes: &[&[StridedRun]], given: usize) -> Result<Layout, CopyErr
 /// Lowers every run with its position in the packed buffer.
 fn program(
     axes: &[&[StridedRun]],
-    mut lower: impl FnMut(usize, &StridedRun, usize) -> (Piece, isize, isize),
+    mut lower: impl FnMut(usize, &StridedRun, usize) -> Result<(Piece, isize, isize), CopyError>,
 ) -> Result<Program, CopyError> {
     let mut program = Program::default();
     for (axis, runs) in axes.iter().enumerate() {
         let mut lowered = Axis::default();
         let mut at = 0;
         for run in *runs {
-            let (piece, src, dst) = lower(axis, run, at);
+            let (piece, src, dst) = lower(axis, run, at)?;
             lowered.push(&piece, src, dst)?;
             at += run.elements();
         }

@@ -36,29 +36,38 @@ impl StridedRun {
         self.len.saturating_mul(self.count)
     }
 
-    /// The positions, in order.
+    /// The positions, in order. They wrap where they exceed the address space, which every copy
+    /// refuses.
     pub fn positions(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.count)
-            .flat_map(move |i| (0..self.len).map(move |j| self.start + i * self.stride + j))
+        (0..self.count).flat_map(move |i| {
+            let start = self.start.wrapping_add(i.wrapping_mul(self.stride));
+            (0..self.len).map(move |j| start.wrapping_add(j))
+        })
+    }
+
+    /// The distance of the runs; nothing where there is one.
+    fn signed_stride(&self) -> Result<isize, CopyError> {
+        let stride = if self.count > 1 { self.stride } else { 0 };
+        isize::try_from(stride).map_err(|_| CopyError::Overflow { what: "stride" })
     }
 
     /// This run on one side, packed positions from `at` on the other.
-    pub(super) fn piece(&self, at: usize, run_is_source: bool) -> Piece {
-        let stride = self.stride.cast_signed();
+    pub(super) fn piece(&self, at: usize, run_is_source: bool) -> Result<Piece, CopyError> {
+        let stride = self.signed_stride()?;
         let packed = self.len.cast_signed();
         let (src, dst, src_stride, dst_stride) = if run_is_source {
             (self.start, at, stride, packed)
         } else {
             (at, self.start, packed, stride)
         };
-        Piece {
+        Ok(Piece {
             src,
             dst,
             len: self.len,
             count: self.count,
             src_stride,
             dst_stride,
-        }
+        })
     }
 }
 
@@ -204,6 +213,9 @@ pub(super) fn pair(
     let (src, dst) = (total(from)?, total(to)?);
     if src != dst {
         return Err(CopyError::Extents { axis, src, dst });
+    }
+    for run in from.iter().chain(to) {
+        run.signed_stride()?;
     }
     let (mut a, mut b) = (Cursor::new(from), Cursor::new(to));
     let mut pieces = Vec::new();

@@ -259,13 +259,7 @@ impl Transfer {
         packed: &mut [T],
     ) -> Result<(), CopyError> {
         self.check_packed(packed.len())?;
-        let mut at = 0;
-        for part in &self.parts {
-            let program = part.program(Some(layout), None)?;
-            program.run(src, layout.origin(), packed, at)?;
-            at += part.elements;
-        }
-        Ok(())
+        self.run(src, Some(layout), packed, None)
     }
 
     /// Writes the message into the receiver's array.
@@ -280,13 +274,7 @@ impl Transfer {
         layout: &Layout,
     ) -> Result<(), CopyError> {
         self.check_packed(packed.len())?;
-        let mut at = 0;
-        for part in &self.parts {
-            let program = part.program(None, Some(layout))?;
-            program.run(packed, at, dst, layout.origin())?;
-            at += part.elements;
-        }
-        Ok(())
+        self.run(packed, None, dst, Some(layout))
     }
 
     /// Copies from the sender's array to the receiver's, without a message.
@@ -300,11 +288,30 @@ impl Transfer {
         dst: &mut [T],
         dst_layout: &Layout,
     ) -> Result<(), CopyError> {
+        self.run(src, Some(src_layout), dst, Some(dst_layout))
+    }
+
+    /// Copies the parts one after another, once all are known to fit. The side without a layout is
+    /// packed.
+    fn run<T: Copy>(
+        &self,
+        src: &[T],
+        src_layout: Option<&Layout>,
+        dst: &mut [T],
+        dst_layout: Option<&Layout>,
+    ) -> Result<(), CopyError> {
+        let mut programs = Vec::with_capacity(self.parts.len());
+        let mut packed = 0;
         for part in &self.parts {
-            let program = part.program(Some(src_layout), Some(dst_layout))?;
-            program.run(src, src_layout.origin(), dst, dst_layout.origin())?;
+            let program = part.program(src_layout, dst_layout)?;
+            let origins = [src_layout, dst_layout].map(|side| side.map_or(packed, Layout::origin));
+            program.check((origins[0], src.len()), (origins[1], dst.len()))?;
+            programs.push((program, origins));
+            packed += part.elements;
         }
-        Ok(())
+        programs
+            .into_iter()
+            .try_for_each(|(program, [from, to])| program.run(src, from, dst, to))
     }
 
     /// Copies inside one array, as a halo exchange of a rank with itself does.

@@ -261,6 +261,24 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     assert!(gather(&a, &Layout::new(0, &[isize::MIN]), &[&huge], &mut packed).is_err());
     let huge = run(0, 1, 12, usize::MAX / 2);
     assert!(gather(&a, &Layout::new(0, &[isize::MAX]), &[&huge], &mut packed).is_err());
+    // a stride that would be -1 were it signed: from element 11 down
+    let wrapped = run(11, 1, 12, usize::MAX);
+    let line = Layout::new(0, &[1]);
+    let all: [&[StridedRun]; 1] = [&[StridedRun::range(0..12)]];
+    let overflow = CopyError::Overflow { what: "stride" };
+    let error = gather(&a, &line, &[&wrapped], &mut packed).unwrap_err();
+    assert_eq!(error, overflow);
+    let error = scatter(&a, &mut packed, &line, &[&wrapped]).unwrap_err();
+    assert_eq!(error, overflow);
+    let error = copy(&a, &line, &[&wrapped], &mut packed, &line, &all).unwrap_err();
+    assert_eq!(error, overflow);
+    let error = copy(&a, &line, &all, &mut packed, &line, &[&wrapped]).unwrap_err();
+    assert_eq!(error, overflow);
+    assert_eq!(packed, [7; 12]);
+    assert_eq!(wrapped[0].positions().nth(1), Some(10));
+    // one run has no distance
+    gather(&a, &line, &[&run(3, 2, 1, usize::MAX)], &mut packed[..2]).unwrap();
+    assert_eq!(packed[..3], [0, 0, 7]);
     let axes: [&[StridedRun]; 1] = [&rows];
     let one = Layout::new(0, &[1]);
     let error = copy(&a, &one, &axes, &mut packed, &one, &[&run(0, 4, 1, 4)]).unwrap_err();
