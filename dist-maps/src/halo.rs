@@ -16,6 +16,8 @@
 
 use std::collections::BTreeMap;
 
+use dap_protocol::Padding;
+
 use crate::copy::{CopyError, Layout};
 use crate::plan::sets::{self, AxisSets, Progression, Set};
 use crate::plan::{self, Part, PlanError, Section, Transfer};
@@ -95,12 +97,8 @@ impl HaloPlan {
         let recvs: Vec<_> = each().map(|(i, (axis, &c))| axis.recvs(i, c)).collect();
         plan.sends = transfers(&sends, dist, corners)?;
         plan.recvs = transfers(&recvs, dist, corners)?;
-        let of_self = |list: &mut Vec<Transfer>| {
-            let at = list.iter().position(|t| t.peer() == rank)?;
-            Some(list.remove(at))
-        };
-        plan.local = of_self(&mut plan.sends);
-        let kept = of_self(&mut plan.recvs);
+        plan.local = plan::take_local(&mut plan.sends, rank);
+        let kept = plan::take_local(&mut plan.recvs, rank);
         debug_assert_eq!(kept, plan.local, "both ends are this rank");
         let counts = axes
             .iter()
@@ -242,7 +240,7 @@ impl<'a> HaloAxis<'a> {
             &src,
             &self.zones(coord).0,
         );
-        for peer in 0..self.axis.ranks() {
+        for peer in stored_near(&self.owned, &src) {
             if let Some((_, halo)) = zones(self.axis, peer) {
                 Self::push(axis, &mut entries, (peer, true), &src, &halo);
             }
@@ -261,16 +259,14 @@ impl<'a> HaloAxis<'a> {
             &self.owned.get(coord),
             &own,
         );
-        if !halo.is_empty() {
-            for peer in 0..self.axis.ranks() {
-                Self::push(
-                    axis,
-                    &mut entries,
-                    (peer, true),
-                    &self.owned.get(peer),
-                    &halo,
-                );
-            }
+        for peer in self.owned.near(&halo, Padding::default()) {
+            Self::push(
+                axis,
+                &mut entries,
+                (peer, true),
+                &self.owned.get(peer),
+                &halo,
+            );
         }
         entries
     }
@@ -357,6 +353,31 @@ pub(crate) fn stored_set(axis: &AxisDist, coord: usize) -> Option<Set> {
     let (mut own, halo) = around(axis, coord, owned, period);
     own.extend(halo);
     Some(own)
+}
+
+/// The coordinates whose stored cells may stand for an index of `set`, ascending: those that reach
+/// it with the widest padding there is, and on a periodic axis those at the edges, whose cells stand
+/// for indices elsewhere.
+pub(crate) fn stored_near(sets: &AxisSets<'_>, set: &[Progression]) -> Vec<usize> {
+    let AxisDist::Block {
+        padding,
+        boundary,
+        periodic,
+        ..
+    } = sets.axis()
+    else {
+        return sets.near(set, Padding::default());
+    };
+    let widest = padding.iter().fold(Padding::default(), |widest, p| {
+        Padding::new(widest.lower.max(p.lower), widest.upper.max(p.upper))
+    });
+    let mut wanted = set.to_vec();
+    if *periodic {
+        let upper = sets.axis().size() - boundary.upper;
+        wanted.extend(sets::block(0, 0, boundary.lower));
+        wanted.extend(sets::block(upper.into(), 0, boundary.upper));
+    }
+    sets.near(&wanted, widest)
 }
 
 /// First and past-the-last index of what repeats; `(0, size, false)` without periodicity.

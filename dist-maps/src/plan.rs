@@ -8,7 +8,8 @@
 //! Per axis, what a coordinate of the source holds is intersected with what each coordinate of the
 //! destination holds: bounds are merged, and cyclic patterns repeat with the least common multiple of
 //! their periods, so that one strided piece stands for all repetitions. A message is a product of
-//! such sections, for the peers only that have one on every axis.
+//! such sections, for the peers only that have one on every axis. Only coordinates that can meet are
+//! looked at: what a plan costs follows what its own rank sends and receives.
 
 mod error;
 mod explain;
@@ -83,7 +84,7 @@ impl<'a> Redistribution<'a> {
     }
 
     /// Fills the communication padding of the destination too, as far as the array reaches or wraps
-    /// around. Does nothing for a reshape.
+    /// around. A plan for a reshape is refused then: exchange halos after it.
     pub fn filling_padding(mut self) -> Self {
         self.padding = true;
         self
@@ -115,6 +116,7 @@ impl<'a> Redistribution<'a> {
                 factor::by_axis(self.src, self.dst, &axes, self.padding)
             }
             Kind::Permuted(axes) => factor::by_axis(self.src, self.dst, axes, self.padding),
+            Kind::Reshaped if self.padding => Err(PlanError::ReshapePadding),
             Kind::Reshaped => reshape::factors(self.src, self.dst),
         }
     }
@@ -168,7 +170,8 @@ pub(crate) fn checked_product(factors: &[u128]) -> Option<u128> {
     factors.iter().copied().try_fold(1, u128::checked_mul)
 }
 
-fn take_local(transfers: &mut Vec<Transfer>, rank: usize) -> Option<Transfer> {
+/// Takes the transfer of a rank to itself out of a list.
+pub(crate) fn take_local(transfers: &mut Vec<Transfer>, rank: usize) -> Option<Transfer> {
     let at = transfers.iter().position(|t| t.peer() == rank)?;
     Some(transfers.remove(at))
 }

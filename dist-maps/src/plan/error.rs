@@ -34,6 +34,9 @@ pub enum PlanError {
         /// Elements of the destination.
         dst: u128,
     },
+    /// A reshape that is to fill padding.
+    #[error("a reshape fills no padding: exchange halos after it")]
+    ReshapePadding,
     /// The axes given are no permutation.
     #[error("{given:?} is no permutation of the {ndim} axes")]
     Permutation {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use dap_protocol::Padding;
+
 use super::reshape::Group;
 use super::sets::{self, AxisSets, Progression, Set};
 use super::{Part, PlanError, Section, Transfer};
-use crate::halo::stored_set;
+use crate::halo::{stored_near, stored_set};
 use crate::{AxisDist, Distribution};
 
 /// Where part of one factor goes: coordinates of the peer along the factor's axes, and the positions.
@@ -114,7 +116,13 @@ impl Factor<'_> {
                 if src.is_empty() {
                     return Vec::new();
                 }
-                (0..pair.dst.axis().ranks())
+                let peers = if pair.padding {
+                    stored_near(&pair.dst, &src)
+                } else {
+                    pair.dst.near(&src, Padding::default())
+                };
+                peers
+                    .into_iter()
                     .filter_map(|coord| pair.entry(coord, &src, &pair.target(coord)))
                     .collect()
             }
@@ -130,7 +138,9 @@ impl Factor<'_> {
                 if dst.is_empty() {
                     return Vec::new();
                 }
-                (0..pair.src.axis().ranks())
+                let peers = pair.src.near(&dst, Padding::default());
+                peers
+                    .into_iter()
                     .filter_map(|coord| pair.entry(coord, &pair.src.get(coord), &dst))
                     .collect()
             }

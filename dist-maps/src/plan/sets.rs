@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use dap_protocol::Padding;
+
 use crate::AxisDist;
 use crate::axis_dist::to_len;
 use crate::copy::Piece;
@@ -124,6 +126,22 @@ impl<'a> AxisSets<'a> {
         }
     }
 
+    /// The coordinates that may hold an index of `set`, ascending, so that the others need not be
+    /// looked at: all that do, and of blocks and dealt blocks few others. `reach` is how far a block
+    /// counts beyond its own ends.
+    pub(crate) fn near(&self, set: &[Progression], reach: Padding) -> Vec<usize> {
+        let mut coords = match self.axis {
+            AxisDist::Block { bounds, .. } => near_blocks(bounds, set, reach),
+            AxisDist::Cyclic {
+                ranks, block_size, ..
+            } => near_dealt(*ranks, *block_size, set),
+            AxisDist::Unstructured { indices, .. } => (0..indices.len()).collect(),
+        };
+        coords.sort_unstable();
+        coords.dedup();
+        coords
+    }
+
     /// All indices that some coordinate holds, sorted; `None` where that is the whole axis.
     pub(crate) fn covered(&self) -> Option<Vec<i64>> {
         let AxisDist::Unstructured { size, indices, .. } = self.axis else {
@@ -187,6 +205,45 @@ fn cyclic(size: u64, ranks: u64, block: u64, coord: u64) -> Set {
         ));
     }
     set
+}
+
+fn near_blocks(bounds: &[u64], set: &[Progression], reach: Padding) -> Vec<usize> {
+    let (lower, upper) = (i128::from(reach.lower), i128::from(reach.upper));
+    let (starts, ends) = (&bounds[..bounds.len() - 1], &bounds[1..]);
+    let range = |low: i128, high: i128| {
+        let from = ends.partition_point(|&end| i128::from(end) + upper <= low);
+        from..starts.partition_point(|&start| i128::from(start) - lower < high)
+    };
+    let mut coords = Vec::new();
+    for p in set {
+        let all = range(p.global, p.end());
+        if p.count >= all.len() as u64 {
+            coords.extend(all);
+        } else {
+            let runs = (0..p.count).map(|i| p.nth(i));
+            coords.extend(runs.flat_map(|run| range(run.global, run.end())));
+        }
+    }
+    coords
+}
+
+fn near_dealt(ranks: usize, block: u64, set: &[Progression]) -> Vec<usize> {
+    let (all, block) = (ranks as i128, i128::from(block));
+    let mut coords = Vec::new();
+    for p in set {
+        // runs whole periods apart lie on the same coordinates
+        let (common, _) = gcd_inverse(p.stride, all * block);
+        let runs = (all * block / common).min(p.count.into());
+        for run in (0..p.count).map(|i| p.nth(i)).take(small(runs)) {
+            let first = run.global.div_euclid(block);
+            let past = (run.end() - 1).div_euclid(block) + 1;
+            if past - first >= all || coords.len() >= ranks {
+                return (0..ranks).collect();
+            }
+            coords.extend((first..past).map(|number| small(number.rem_euclid(all))));
+        }
+    }
+    coords
 }
 
 fn from_list(list: &[i64]) -> Set {
@@ -432,5 +489,42 @@ impl Pieces {
         (last.src_stride, last.dst_stride) = (src_stride, dst_stride);
         last.count += 1;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(axis: &AxisDist, set: &[Progression], lower: u64, upper: u64) -> Vec<usize> {
+        AxisSets::owned(axis).near(set, Padding::new(lower, upper))
+    }
+
+    #[test]
+    fn only_coordinates_that_may_hold_something_are_looked_at() {
+        let many = 1 << 20;
+        let blocks = AxisDist::block(1 << 30, many).unwrap(); // of 1,024
+        assert_eq!(near(&blocks, &block(5 * 1024 - 1, 0, 2), 0, 0), [4, 5]);
+        assert_eq!(near(&blocks, &block(5 * 1024, 0, 1024), 0, 0), [5]);
+        assert_eq!(near(&blocks, &block(5 * 1024, 0, 1024), 1, 0), [5, 6]);
+        assert_eq!(near(&blocks, &block(5 * 1024, 0, 1024), 0, 1025), [3, 4, 5]);
+        // dealt far apart: every 2^18-th block
+        let sparse = AxisDist::cyclic(1 << 30, 1 << 18, 1024).unwrap();
+        let set = AxisSets::owned(&sparse).get(7).into_owned();
+        let apart = 1 << 18;
+        let hit = [7, apart + 7, 2 * apart + 7, 3 * apart + 7];
+        assert_eq!(near(&blocks, &set, 0, 0), hit);
+        // the same dealing is met by its own coordinate alone, however long the axis is
+        assert_eq!(near(&sparse, &set, 0, 0), [7]);
+        let long = AxisDist::cyclic(1 << 62, 1 << 18, 3).unwrap();
+        let set = AxisSets::owned(&long).get(9).into_owned();
+        assert_eq!(near(&long, &set, 0, 0), [9]);
+        // a block meets as many coordinates as it has dealt blocks, one of several turns all
+        let dealt = AxisDist::cyclic(1 << 30, many, 16).unwrap();
+        assert_eq!(near(&dealt, &block(31, 0, 18), 0, 0), [1, 2, 3]);
+        let wraps = block(16 * ((1 << 20) - 1), 0, 17);
+        assert_eq!(near(&dealt, &wraps, 0, 0), [0, many - 1]);
+        assert_eq!(near(&dealt, &block(0, 0, 1 << 25), 0, 0).len(), many);
+        assert!(near(&dealt, &[], 0, 0).is_empty());
     }
 }

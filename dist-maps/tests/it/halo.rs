@@ -3,7 +3,7 @@
 use dist_maps::{Corners, Distribution, HaloPlan, PlanError};
 use proptest::prelude::*;
 
-use crate::simulate::{Cell, Order, Spec, Whole, deliver, flat, order, shape, whole};
+use crate::simulate::{Cell, Order, Spec, Whole, deliver, flat, long, order, shape, whole};
 
 /// Exchanges on all ranks, then compares every stored element.
 fn check(whole: &Whole, order: Order, corners: Corners) {
@@ -80,6 +80,11 @@ proptest! {
     #[test]
     fn every_halo_cell_is_filled(whole in any_array(), order in order()) {
         check(&whole, order, Corners::Filled);
+    }
+
+    #[test]
+    fn many_ranks_find_their_neighbours(whole in (0..150_i64).prop_flat_map(long)) {
+        check(&whole, Order::C, Corners::Filled);
     }
 
     #[test]
@@ -189,6 +194,37 @@ fn messages_are_one_per_peer() {
         .map(dist_maps::Transfer::peer)
         .collect();
     assert_eq!(peers, [1, 3, 5, 7]);
+}
+
+#[test]
+fn a_message_that_does_not_fit_is_refused_whole() {
+    // a torus of two ranks: each message has several boxes
+    let d = Distribution::over(2)
+        .shape([6, 6])
+        .block(0)
+        .padding(1)
+        .periodic(0)
+        .periodic(1)
+        .build()
+        .unwrap();
+    let plan = HaloPlan::new(&d, 0).unwrap();
+    let layout = plan.layout().unwrap();
+    let full: usize = plan.shape().iter().product();
+    let [recv] = plan.recvs() else {
+        panic!("{plan:?}");
+    };
+    assert!(recv.parts().len() > 1);
+    let message = vec![1; recv.elements()];
+    let mut whole = vec![0; full];
+    recv.unpack(&message, &mut whole, &layout).unwrap();
+    let last = whole.iter().rposition(|&x| x == 1).unwrap();
+    for len in 0..=last {
+        let mut short = vec![0; len];
+        let refused = recv.unpack(&message, &mut short, &layout);
+        assert!(refused.is_err() && short.iter().all(|&x| x == 0), "{len}");
+        let copied = recv.copy(&vec![1; full], &layout, &mut short, &layout);
+        assert!(copied.is_err() && short.iter().all(|&x| x == 0), "{len}");
+    }
 }
 
 #[test]

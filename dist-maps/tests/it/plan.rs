@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dist_maps::{Distribution, Explanation, PlanError, RedistPlan, Redistribution};
 use proptest::prelude::*;
 
-use crate::simulate::{Order, Spec, Whole, deliver, flat, order, shape, whole};
+use crate::simulate::{Order, Spec, Whole, deliver, flat, long, order, shape, whole};
 
 /// (global flat index in the source, rank it was read from); a negative index was never written.
 type Tagged = (i64, usize);
@@ -136,6 +136,11 @@ fn pair() -> impl Strategy<Value = (Whole, Whole)> {
     shape().prop_flat_map(|shape| (whole(&shape, true), whole(&shape, false)))
 }
 
+/// One axis over many ranks, in two ways.
+fn long_pair() -> impl Strategy<Value = (Whole, Whole)> {
+    (0..150_i64).prop_flat_map(|n| (long(n), long(n)))
+}
+
 fn permuted() -> impl Strategy<Value = (Whole, Whole, Vec<usize>)> {
     shape().prop_flat_map(|shape| {
         let axes: Vec<usize> = (0..shape.len()).collect();
@@ -232,6 +237,14 @@ proptest! {
     }
 
     #[test]
+    fn long_axes_meet_wherever_they_must((src, dst) in long_pair(), padding in any::<bool>()) {
+        let (from, to) = (src.distribution(), dst.distribution());
+        let change = Redistribution::between(&from, &to);
+        let change = if padding { change.filling_padding() } else { change };
+        check(&change, (&src, &dst), (Order::C, Order::C), padding, <[i64]>::to_vec);
+    }
+
+    #[test]
     fn a_gap_in_the_source_is_found(
         n in 1..30_i64, gaps in proptest::collection::btree_set(0..30_i64, 1..4), ranks in 1..4_usize,
     ) {
@@ -275,6 +288,9 @@ fn bad_pairs_are_refused_on_every_rank() {
             }
         );
         let d = of(&[25]);
+        let filled = Redistribution::between(&a, &c).filling_padding();
+        let refused = filled.reshaped().plan(rank).unwrap_err();
+        assert_eq!(refused, PlanError::ReshapePadding);
         let larger = Redistribution::between(&a, &d).reshaped().plan(rank);
         assert_eq!(larger.unwrap_err(), PlanError::Size { src: 24, dst: 25 });
     }
@@ -491,6 +507,62 @@ fn the_account_reads() {
                     a rank sends at most 48 bytes to 1 ranks, and receives at most 48 bytes from 1\n\
                     \x20    0 -> 1      48 bytes\n     1 -> 0      48 bytes\n";
     assert_eq!(text, expected);
+}
+
+/// A distribution of two dimensions, and the owner of an element by division.
+type End<'a> = (&'a Distribution, &'a dyn Fn(u64, u64) -> u64);
+
+#[test]
+fn one_rank_of_a_large_grid_moves_what_its_elements_say() {
+    let (n, m) = (777, 1001);
+    let over = || Distribution::over(4096).shape([n, m]).grid([64, 64]);
+    // 60 x 63 of the ranks own something
+    let blocks = over().block(0).block(1).build().unwrap();
+    let of_blocks = |i: u64, j: u64| i / 13 * 64 + j / 16;
+    for dealt in [5, 64] {
+        let cyclic = over().block_cyclic(0, dealt).block_cyclic(1, 7);
+        let cyclic = cyclic.build().unwrap();
+        let of_cyclic = |i: u64, j: u64| i / dealt % 64 * 64 + j / 7 % 64;
+        let ends: [End<'_>; 2] = [(&blocks, &of_blocks), (&cyclic, &of_cyclic)];
+        for (src, dst) in [(ends[0], ends[1]), (ends[1], ends[0])] {
+            for rank in [0, 77, 2080, 3774, 3775, 4095] {
+                // (elements here in C order, those that go to and come from each rank)
+                let mut here = Vec::new();
+                let (mut sends, mut recvs) = (BTreeMap::new(), BTreeMap::new());
+                for (i, j) in (0..n).flat_map(|i| (0..m).map(move |j| (i, j))) {
+                    let (from, to) = (src.1(i, j), dst.1(i, j));
+                    if from == rank {
+                        here.push(i * m + j);
+                        sends.entry(to).or_insert_with(Vec::new).push(i * m + j);
+                    }
+                    if to == rank {
+                        *recvs.entry(from).or_insert(0) += 1;
+                    }
+                }
+                let rank = usize::try_from(rank).unwrap();
+                let plan = RedistPlan::new(src.0, dst.0, rank).unwrap();
+                plan.verify().unwrap();
+                let layout = plan.src_layout().unwrap();
+                let message = |t: &dist_maps::Transfer| {
+                    let mut message = vec![0; t.elements()];
+                    t.pack(&here, &layout, &mut message).unwrap();
+                    message.sort_unstable();
+                    (t.peer() as u64, message)
+                };
+                let sent: BTreeMap<u64, Vec<u64>> = plan
+                    .sends()
+                    .iter()
+                    .chain(plan.local())
+                    .map(message)
+                    .collect();
+                assert_eq!(sent, sends, "rank {rank}");
+                let received = plan.recvs().iter().chain(plan.local());
+                let received: BTreeMap<u64, usize> =
+                    received.map(|t| (t.peer() as u64, t.elements())).collect();
+                assert_eq!(received, recvs, "rank {rank}");
+            }
+        }
+    }
 }
 
 #[test]

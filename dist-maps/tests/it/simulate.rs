@@ -355,6 +355,14 @@ pub(crate) fn whole(shape: &[i64], source: bool) -> BoxedStrategy<Whole> {
         .boxed()
 }
 
+/// One axis over many ranks in order, every index somewhere.
+pub(crate) fn long(size: i64) -> impl Strategy<Value = Whole> {
+    axis(size, 30, true).prop_map(|axis| {
+        let ranks = axis.ranks();
+        Whole::new(vec![axis], ranks, (0..ranks).collect())
+    })
+}
+
 pub(crate) fn shape() -> impl Strategy<Value = Vec<i64>> {
     prop_oneof![
         1 => Just(Vec::new()),
