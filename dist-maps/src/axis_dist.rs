@@ -5,12 +5,16 @@ mod construct;
 use std::ops::Range;
 use std::sync::Arc;
 
+use dap_protocol::literal::Value;
 use dap_protocol::{DimDict, Dist, MAX_SIZE, Padding};
 
 use crate::{DimMap, MapError, map_from_dim_dict};
 
 /// The largest number of ranks, 2²⁴: what is allocated per rank stays small whatever is asked.
 pub const MAX_RANKS: usize = 1 << 24;
+
+/// The extra key of [`AxisDist::dim_dict`].
+pub(crate) const BOUNDARY: &str = "boundary_padding";
 
 /// How one dimension is spread over the ranks along it, its grid coordinates `0..ranks()`.
 ///
@@ -66,6 +70,7 @@ pub(crate) fn check_size(size: u64) -> Result<(), MapError> {
     let allowed = MAX_SIZE.min(u64::try_from(isize::MAX).unwrap_or(u64::MAX));
     if size > allowed {
         return Err(MapError::Size {
+            axis: None,
             given: size,
             allowed,
         });
@@ -259,6 +264,12 @@ impl AxisDist {
 
     /// The protocol's dictionary of a coordinate.
     ///
+    /// The protocol has boundary padding on the first and the last coordinate only. Where one of them
+    /// owns less than the boundary, or nothing, its dictionary says what it owns of it, and all
+    /// dictionaries of the axis have the whole in a key that the protocol does not know:
+    /// `'boundary_padding': (lower, upper)`. Others ignore it;
+    /// [`Distribution::from_dim_data_per_rank`](crate::Distribution::from_dim_data_per_rank) reads it.
+    ///
     /// # Errors
     /// When there is no such coordinate.
     pub fn dim_dict(&self, coord: usize) -> Result<DimDict, MapError> {
@@ -292,7 +303,13 @@ impl AxisDist {
                     padding,
                     periodic: *periodic,
                 };
-                Ok(DimDict::new(size, ranks, coord, dist)?)
+                let dim = DimDict::new(size, ranks, coord, dist)?;
+                let (lower, upper) = (boundary.lower, boundary.upper);
+                if lower <= self.owned_len(0) as u64 && upper <= self.owned_len(ranks - 1) as u64 {
+                    return Ok(dim);
+                }
+                let both = Value::Tuple(vec![lower.into(), upper.into()]);
+                Ok(dim.with_extra(BOUNDARY, both)?)
             }
             Self::Cyclic { block_size, .. } => {
                 Ok(DimDict::cyclic(size, ranks, coord, *block_size)?)

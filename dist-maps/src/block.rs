@@ -10,6 +10,15 @@ use crate::runs::Runs;
 use crate::{GlobalIndex, IndexMap, LocalIndex, MapError};
 
 /// A rank's block of a dimension.
+///
+/// ```
+/// use dist_maps::{BlockMap, IndexMap};
+/// // 18 elements over two ranks, one element of padding on each side: rank 1 stores 8..18
+/// let map = BlockMap::new(18, 2, 1, 8, 18)?.with_padding(1, 1)?;
+/// assert_eq!((map.size(), map.owned_local()), (10, 1..10)); // the outer edge is owned
+/// assert_eq!(map.dim_dict().padding(), dist_maps::Padding::new(1, 1));
+/// # Ok::<(), dist_maps::MapError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockMap {
     dim: DimDict,
@@ -19,7 +28,7 @@ pub struct BlockMap {
 }
 
 impl BlockMap {
-    /// The block `start..stop` of a dimension.
+    /// The block `start..stop` of a dimension, padding included: see [`BlockMap::with_padding`].
     ///
     /// # Errors
     /// When the protocol refuses it.
@@ -39,10 +48,29 @@ impl BlockMap {
         Self::of(DimDict::new(global_size, grid_size, grid_rank, dist)?)
     }
 
+    /// The same block with the first `lower` and the last `upper` of its elements as padding:
+    /// communication padding, or boundary padding at the outer edges of the dimension.
+    ///
+    /// # Errors
+    /// When the block is shorter than the two together.
+    pub fn with_padding(self, lower: u64, upper: u64) -> Result<Self, MapError> {
+        Self::of(self.dim.with_padding(lower, upper)?)
+    }
+
+    /// The same block of a dimension that wraps around or does not.
+    #[must_use]
+    pub fn with_periodic(mut self, periodic: bool) -> Self {
+        if let Ok(dim) = self.dim.clone().with_periodic(periodic) {
+            self.dim = dim; // a block: never refused
+        }
+        self
+    }
+
     /// The map of a block dictionary.
     pub(crate) fn of(dim: DimDict) -> Result<Self, MapError> {
         let Dist::Block { start, .. } = *dim.dist() else {
             return Err(MapError::NotABlock {
+                axis: None,
                 what: "a block map",
                 kind: dim.dist_type(),
             });
@@ -56,7 +84,9 @@ impl BlockMap {
         })
     }
 
-    /// The local positions of what is owned here: those without communication padding.
+    /// The local positions of what is owned here: those without communication padding. Padding at a
+    /// periodic edge is owned, as version 0.10 of the protocol says; of a dictionary of 0.9 see
+    /// [`DimDict::owned_range_in`].
     #[must_use]
     pub fn owned_local(&self) -> Range<usize> {
         let owned = self.dim.owned_range().unwrap_or(0..0);

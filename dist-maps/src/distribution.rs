@@ -15,6 +15,7 @@ pub use from_dim_data::GlobalDim;
 pub use slicing::{LocalPart, Sliced};
 
 use crate::axis_dist::check_ranks;
+use crate::index::flat_size;
 use crate::{AxisDist, AxisLocator, MapError};
 
 /// Marks a rank without a place in the grid.
@@ -131,16 +132,7 @@ impl Distribution {
     /// # Errors
     /// When the product overflows 64 bits.
     pub fn global_size(&self) -> Result<u64, MapError> {
-        if self.shape.contains(&0) {
-            return Ok(0);
-        }
-        let size = self
-            .shape
-            .iter()
-            .try_fold(1_u64, |product, &n| product.checked_mul(n));
-        Ok(size.ok_or(dap_protocol::ProtocolError::Overflow {
-            what: "global size",
-        })?)
+        flat_size(&self.shape)
     }
 
     /// Number of ranks, inactive ones included.
@@ -190,8 +182,8 @@ impl Distribution {
         Some(self.targets[self.grid.rank(coords).ok()?])
     }
 
-    /// What the protocol says about a rank's part. For an inactive rank: blocks of no elements at
-    /// the end of each axis. (No dictionary can say "nothing" of a 0-d array; there an inactive
+    /// What the protocol says about a rank's part, as [`AxisDist::dim_dict`] says it of each axis. For
+    /// an inactive rank: blocks of no elements at the end of each axis. (No dictionary can say "nothing" of a 0-d array; there an inactive
     /// rank's `dim_data` is that of the one that holds the scalar.)
     ///
     /// # Errors
@@ -210,7 +202,8 @@ impl Distribution {
             .iter()
             .map(|axis| {
                 let (size, ranks) = (axis.size(), axis.ranks());
-                Ok(DimDict::block(size, ranks, ranks - 1, size..size)?)
+                let nothing = DimDict::block(size, ranks, ranks - 1, size..size)?;
+                Ok(nothing.with_periodic(axis.is_periodic())?)
             })
             .collect()
     }

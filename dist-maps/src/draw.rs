@@ -17,9 +17,10 @@ const NAMED: usize = 64;
 
 const SYMBOLS: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// The owner of every element of a 1-D or 2-D distribution as a letter, with a legend. Of a large
-/// array one letter stands for several elements, `*` where those have several owners, `.` where
-/// they have none. Other numbers of dimensions give the legend alone, a table of the ranks' parts.
+/// The owner of every element of a 1-D or 2-D distribution as a letter, with a legend: `*` where
+/// several ranks own it, `.` where none does. Of a large array one letter stands for several
+/// elements, `*` where they have not all the same one owner. Other numbers of dimensions give the
+/// legend alone, a table of the ranks' parts.
 ///
 /// ```
 /// use dist_maps::{Distribution, draw_text};
@@ -56,9 +57,9 @@ pub fn draw_text(d: &Distribution) -> String {
 }
 
 /// The owner of every element of a 1-D or 2-D distribution as a picture, a colour for each rank,
-/// with a legend. Parts are drawn to scale; of an axis in more than 256 pieces, equal cells that
-/// stand for several elements, grey where those have several owners. Other numbers of dimensions
-/// give the legend alone.
+/// with a legend, grey where several ranks own it. Parts are drawn to scale; of an axis in more than
+/// 256 pieces, equal cells that stand for several elements, grey where they have not all the same one
+/// owner. Other numbers of dimensions give the legend alone.
 ///
 /// ```
 /// use dist_maps::{Distribution, draw_svg};
@@ -302,5 +303,21 @@ mod tests {
             .shape([5])
             .unstructured(0, [vec![4, 0], vec![2]]);
         assert_eq!(text(&d.build().unwrap())[2], "0.1.0");
+    }
+
+    #[test]
+    fn what_several_ranks_own_is_shown_as_shared() {
+        let lists = [vec![4, 0, 1], vec![2, 1]];
+        let d = Distribution::over(2).shape([6]).unstructured(0, lists);
+        let d = d.build().unwrap();
+        assert_eq!(text(&d)[2], "0*1.0.");
+        assert!(draw_svg(&d).contains("<title>several ranks, [0, 1) x [1, 2)</title>"));
+        // one shared element makes a cell of many shared
+        let lists = [(0..100).collect(), vec![70]];
+        let d = Distribution::over(2)
+            .shape([200])
+            .unstructured::<Vec<i64>>(0, lists);
+        let expected = ["0".repeat(17), "*".into(), "0".repeat(7), ".".repeat(25)].concat();
+        assert_eq!(text(&d.build().unwrap())[2], expected);
     }
 }

@@ -10,8 +10,10 @@ pub enum MapError {
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
     /// A size does not fit signed 64-bit indices, or this machine's addresses.
-    #[error("size {given} is too large, allowed: 0 to {allowed}")]
+    #[error("{}size {given} is too large, allowed: 0 to {allowed}", place(*axis))]
     Size {
+        /// The axis, where one is known.
+        axis: Option<usize>,
         /// The size, in elements.
         given: u64,
         /// The largest one, in elements.
@@ -50,8 +52,10 @@ pub enum MapError {
         expected: usize,
     },
     /// Block bounds do not ascend from 0 to the size.
-    #[error("bounds[{position}] is {given}, allowed: {low} to {high}")]
+    #[error("{}bounds[{position}] is {given}, allowed: {low} to {high}", place(*axis))]
     Bounds {
+        /// The axis, where one is known.
+        axis: Option<usize>,
         /// Position in the list of bounds.
         position: usize,
         /// The bound.
@@ -62,11 +66,26 @@ pub enum MapError {
         high: u64,
     },
     /// A block size of 0.
-    #[error("block size 0, allowed: at least 1")]
-    BlockSize,
+    #[error("{}block size 0, allowed: at least 1", place(*axis))]
+    BlockSize {
+        /// The axis, where one is known.
+        axis: Option<usize>,
+    },
+    /// More boundary padding than the axis has elements.
+    #[error("{}boundary padding of {given} elements, allowed: 0 to {size}", place(*axis))]
+    Boundary {
+        /// The axis, where one is known.
+        axis: Option<usize>,
+        /// Elements of it at both ends together.
+        given: u64,
+        /// Size of the axis, in elements.
+        size: u64,
+    },
     /// Something that only a block has is asked of another kind of axis.
-    #[error("{what} on an axis of kind {kind:?}, allowed: blocks only")]
+    #[error("{}{what} on an axis of kind {kind:?}, allowed: blocks only", place(*axis))]
     NotABlock {
+        /// The axis, where one is known.
+        axis: Option<usize>,
         /// What was asked.
         what: &'static str,
         /// `"c"` or `"u"`.
@@ -152,16 +171,20 @@ pub enum MapError {
         axis: usize,
     },
     /// A global index outside the axis.
-    #[error("index {given} of an axis of size {size}")]
+    #[error("{}index {given} of an axis of size {size}", place(*axis))]
     Index {
+        /// The axis, where one is known.
+        axis: Option<usize>,
         /// The index.
         given: i64,
         /// Size of the axis, in elements.
         size: u64,
     },
     /// A global index twice on one rank.
-    #[error("coordinate {coord}: index {given} is listed twice")]
+    #[error("{}coordinate {coord}: index {given} is listed twice", place(*axis))]
     RepeatedIndex {
+        /// The axis, where one is known.
+        axis: Option<usize>,
         /// The grid coordinate.
         coord: usize,
         /// The index.
@@ -203,4 +226,25 @@ pub enum MapError {
         /// What does not fit.
         what: &'static str,
     },
+}
+
+fn place(axis: Option<usize>) -> String {
+    axis.map_or_else(String::new, |axis| format!("axis {axis}: "))
+}
+
+impl MapError {
+    /// The same of an axis, where it is of one and none is named yet.
+    pub(crate) fn on_axis(mut self, number: usize) -> Self {
+        if let Self::Size { axis, .. }
+        | Self::Bounds { axis, .. }
+        | Self::BlockSize { axis }
+        | Self::Boundary { axis, .. }
+        | Self::NotABlock { axis, .. }
+        | Self::Index { axis, .. }
+        | Self::RepeatedIndex { axis, .. } = &mut self
+        {
+            axis.get_or_insert(number);
+        }
+        self
+    }
 }

@@ -62,9 +62,9 @@ pub fn pack_index(shape: &[u64], index: &[u64]) -> Result<u64, MapError> {
     }
     flat_size(shape)?;
     let mut packed = 0;
-    for (&i, &n) in index.iter().zip(shape) {
+    for (axis, (&i, &n)) in index.iter().zip(shape).enumerate() {
         if i >= n {
-            return Err(outside(i, n));
+            return Err(outside(Some(axis), i, n));
         }
         packed = packed * n + i;
     }
@@ -78,7 +78,7 @@ pub fn pack_index(shape: &[u64], index: &[u64]) -> Result<u64, MapError> {
 pub fn unpack_index(shape: &[u64], packed: u64) -> Result<Vec<u64>, MapError> {
     let size = flat_size(shape)?;
     if packed >= size {
-        return Err(outside(packed, size));
+        return Err(outside(None, packed, size));
     }
     let mut rest = packed;
     let mut index = vec![0; shape.len()];
@@ -89,8 +89,9 @@ pub fn unpack_index(shape: &[u64], packed: u64) -> Result<Vec<u64>, MapError> {
     Ok(index)
 }
 
-fn outside(given: u64, size: u64) -> MapError {
+fn outside(axis: Option<usize>, given: u64, size: u64) -> MapError {
     MapError::Index {
+        axis,
         given: i64::try_from(given).unwrap_or(i64::MAX),
         size,
     }

@@ -179,6 +179,7 @@ impl AxisLocator {
     ) -> Result<(), MapError> {
         if u32::try_from(self.longest).map_or(true, |longest| longest == NOWHERE) {
             return Err(MapError::Size {
+                axis: None,
                 given: self.longest as u64,
                 allowed: u64::from(NOWHERE) - 1,
             });

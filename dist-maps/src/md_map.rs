@@ -28,7 +28,8 @@ impl MdMap {
     /// # Errors
     /// As [`map_from_dim_dict`].
     pub fn from_dim_data(dim_data: &DimData) -> Result<Self, MapError> {
-        let dims = dim_data.dims().iter().map(map_from_dim_dict);
+        let dims = dim_data.dims().iter().enumerate();
+        let dims = dims.map(|(axis, dim)| map_from_dim_dict(dim).map_err(|e| e.on_axis(axis)));
         Ok(Self {
             dims: dims.collect::<Result<_, _>>()?,
         })

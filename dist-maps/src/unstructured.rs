@@ -121,6 +121,7 @@ impl UnstructuredMap {
         let outside = |&&g: &&i64| u64::try_from(g).map_or(true, |g| g >= global_size);
         if let Some(&given) = indices.iter().find(outside) {
             return Err(MapError::Index {
+                axis: None,
                 given,
                 size: global_size,
             });

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dap_protocol::literal::{self, Value};
 use dap_protocol::{Code, DimData, DimDict, Dist, Padding, ProtocolError, ProtocolVersion, check};
 use dist_maps::Distribution;
 
@@ -11,7 +12,7 @@ const BLOCK: u64 = 0;
 const CYCLIC: u64 = 1;
 const UNSTRUCTURED: u64 = 2;
 
-/// 64-bit words in native order: the ranks of one communicator are of one kind. Unknown keys stay behind.
+/// 64-bit words in native order: the ranks of one communicator are of one kind. Unknown keys come along as text.
 pub(crate) fn encode(version: ProtocolVersion, dim_data: &DimData) -> Vec<u8> {
     let (major, minor, patch) = version.parts();
     let mut words = vec![
@@ -47,6 +48,17 @@ pub(crate) fn encode(version: ProtocolVersion, dim_data: &DimData) -> Vec<u8> {
                 words.extend(indices.iter().map(|&index| index.cast_unsigned()));
             }
         }
+        let extra = dim.extra().iter().map(|(key, value)| (key.clone(), value.clone()));
+        let text = match dim.extra().len() {
+            0 => String::new(),
+            _ => Value::Dict(extra.collect()).to_string(),
+        };
+        words.push(text.len() as u64);
+        words.extend(text.as_bytes().chunks(8).map(|bytes| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_ne_bytes(word)
+        }));
     }
     bytemuck::allocation::pod_collect_to_vec(&words)
 }
@@ -88,7 +100,16 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(ProtocolVersion, DimData), Protoco
                 }
             }
         };
-        dims.push(DimDict::new(size, grid_size, grid_rank, dist)?);
+        let mut dim = DimDict::new(size, grid_size, grid_rank, dist)?;
+        let len = to_usize(next())?;
+        let mut text: Vec<u8> = (0..len.div_ceil(8)).flat_map(|_| next().to_ne_bytes()).collect();
+        text.truncate(len);
+        if let Ok(Value::Dict(extra)) = literal::parse(&String::from_utf8_lossy(&text)) {
+            for (key, value) in extra {
+                dim = dim.with_extra(key, value)?;
+            }
+        }
+        dims.push(dim);
     }
     Ok((
         ProtocolVersion::new(major, minor, patch),
@@ -157,6 +178,19 @@ mod tests {
     }
 
     #[test]
+    fn a_boundary_wider_than_the_edge_blocks_survives_the_way() {
+        let d = Distribution::over(4)
+            .shape([9])
+            .block(0)
+            .padding(1)
+            .periodic(0);
+        let d = d.build().unwrap();
+        let sent = |rank| encode(ProtocolVersion::CURRENT, &d.dim_data(rank).unwrap());
+        let parts: Vec<_> = (0..4).map(|rank| decode(&sent(rank)).unwrap()).collect();
+        assert_eq!(whole(&parts).unwrap(), d);
+    }
+
+    #[test]
     fn metadata_survive_the_way() {
         let dims = vec![
             DimDict::block(18, 2, 1, 8..18)
@@ -167,7 +201,7 @@ mod tests {
                 .unwrap(),
             DimDict::cyclic(7, 3, 2, 2).unwrap(),
             DimDict::unstructured(9, 1, 0, vec![-4, 8, 2], true).unwrap(),
-            DimDict::whole(0).unwrap(),
+            DimDict::whole(0).unwrap().with_extra("unit", "m/s²".into()).unwrap(),
         ];
         for dim_data in [DimData::new(dims), DimData::new(vec![])] {
             let bytes = encode(ProtocolVersion::V0_9_0, &dim_data);

@@ -57,6 +57,7 @@ impl AxisDist {
         check_size(size)?;
         if bounds[0] != 0 {
             return Err(MapError::Bounds {
+                axis: None,
                 position: 0,
                 given: bounds[0],
                 low: 0,
@@ -65,6 +66,7 @@ impl AxisDist {
         }
         if let Some(at) = bounds.windows(2).position(|pair| pair[0] > pair[1]) {
             return Err(MapError::Bounds {
+                axis: None,
                 position: at + 1,
                 given: bounds[at + 1],
                 low: bounds[at],
@@ -90,7 +92,7 @@ impl AxisDist {
         check_size(size)?;
         check_ranks(ranks)?;
         if block_size == 0 {
-            return Err(MapError::BlockSize);
+            return Err(MapError::BlockSize { axis: None });
         }
         Ok(Self::Cyclic {
             size,
@@ -115,7 +117,11 @@ impl AxisDist {
             if u64::try_from(given).is_ok_and(|g| g < size) {
                 continue;
             }
-            return Err(MapError::Index { given, size });
+            return Err(MapError::Index {
+                axis: None,
+                given,
+                size,
+            });
         }
         Self::unstructured_free(size, lists)
     }
@@ -141,7 +147,11 @@ impl AxisDist {
         for pair in all.windows(2) {
             if pair[0] == pair[1] {
                 let (given, coord) = pair[0];
-                return Err(MapError::RepeatedIndex { coord, given });
+                return Err(MapError::RepeatedIndex {
+                    axis: None,
+                    coord,
+                    given,
+                });
             }
             one_to_one &= pair[0].0 != pair[1].0;
         }
@@ -231,9 +241,10 @@ impl AxisDist {
             } => {
                 let given = lower.saturating_add(upper);
                 if given > size {
-                    return Err(MapError::Size {
+                    return Err(MapError::Boundary {
+                        axis: None,
                         given,
-                        allowed: size,
+                        size,
                     });
                 }
                 Ok(Self::Block {
@@ -262,6 +273,7 @@ impl AxisDist {
 
     fn not_a_block(&self, what: &'static str) -> MapError {
         MapError::NotABlock {
+            axis: None,
             what,
             kind: self.kind(),
         }

@@ -181,20 +181,26 @@ fn join(a: &Distribution, b: &Distribution, axis: usize) -> Result<Distribution,
     let mut slabs: Vec<Vec<usize>> = (0..a.axes()[axis].ranks())
         .map(|c| slab(a, axis, c))
         .collect();
-    let old = slabs.len();
+    let mut place_of: Vec<Option<usize>> = vec![None; a.ranks()];
+    for (place, ranks) in slabs.iter().enumerate() {
+        for &rank in ranks {
+            place_of[rank] = Some(place);
+        }
+    }
     let mut places = Vec::new();
     for coord in 0..b.axes()[axis].ranks() {
         let ranks = slab(b, axis, coord);
-        if let Some(place) = slabs[..old].iter().position(|s| *s == ranks) {
-            places.push(place);
-        } else if slabs.iter().flatten().any(|rank| ranks.contains(rank)) {
-            return Err(wrong(axis, "ranks that share another part of the array"));
-        } else {
-            places.push(slabs.len());
-            slabs.push(ranks);
+        match ranks.iter().find_map(|&rank| place_of[rank]) {
+            None => {
+                places.push(slabs.len());
+                slabs.push(ranks); // no rank is on another slab of `b`
+            }
+            Some(place) if slabs[place] == ranks => places.push(place),
+            Some(_) => return Err(wrong(axis, "ranks that share another part of the array")),
         }
     }
-    let new_axis = join_axes(&a.axes()[axis], &b.axes()[axis], &places, slabs.len())?;
+    let new_axis = join_axes(&a.axes()[axis], &b.axes()[axis], &places, slabs.len());
+    let new_axis = new_axis.map_err(|error| error.on_axis(axis))?;
     let mut axes: Vec<AxisDist> = a.axes().iter().map(AxisDist::bare).collect();
     axes[axis] = new_axis;
     // Back from one list per coordinate to C order.

@@ -70,6 +70,7 @@ impl Kind {
                 {
                     let position = bounds.len() - 1;
                     return Err(MapError::Bounds {
+                        axis: None,
                         position,
                         given,
                         low: size,
@@ -227,8 +228,7 @@ impl DistributionBuilder {
             self.periodic.into_iter().map(|axis| (axis, ())).collect(),
             ndim,
         )?;
-        let mut axes = Vec::with_capacity(ndim);
-        for (axis, kind) in kinds.into_iter().enumerate() {
+        let make = |axis: usize, kind: Kind| -> Result<AxisDist, MapError> {
             let mut dist = kind.axis(self.shape[axis], grid[axis])?;
             let is_periodic = periodic[axis].is_some();
             let is_block = matches!(dist, AxisDist::Block { .. });
@@ -244,8 +244,12 @@ impl DistributionBuilder {
             if is_periodic {
                 dist = dist.with_periodic(true)?;
             }
-            axes.push(dist);
-        }
+            Ok(dist)
+        };
+        let axes = (0..ndim)
+            .zip(kinds)
+            .map(|(axis, kind)| make(axis, kind).map_err(|error| error.on_axis(axis)))
+            .collect::<Result<_, _>>()?;
         let targets = self
             .targets
             .unwrap_or_else(|| (0..grid.iter().product()).collect());

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use dap_protocol::literal::Value;
 use dap_protocol::{DimData, DimDict, Dist, Padding};
 
 use super::Distribution;
-use crate::axis_dist::check_ranks;
+use crate::axis_dist::{BOUNDARY, check_ranks};
 use crate::{AxisDist, MapError};
 
 /// One dimension of all ranks: what `DistArray` calls global dimension data.
@@ -111,7 +112,8 @@ impl Distribution {
     pub fn from_global_dim_data(dims: &[GlobalDim], ranks: usize) -> Result<Self, MapError> {
         let axes = dims
             .iter()
-            .map(GlobalDim::axis)
+            .enumerate()
+            .map(|(axis, dim)| dim.axis().map_err(|error| error.on_axis(axis)))
             .collect::<Result<Vec<_>, _>>()?;
         let product = axes
             .iter()
@@ -128,12 +130,14 @@ impl Distribution {
 
     /// The distribution that the parts of all ranks describe, part `r` being that of rank `r`.
     /// Ranks may stand anywhere in the grid. A part without elements that has no place of its own
-    /// there is that of an inactive rank; on 0-d arrays every part but the first is.
+    /// there is that of an inactive rank; on 0-d arrays every part but the first is. Padding at a
+    /// periodic edge is owned, as version 0.10 of the protocol says. Keys that the protocol does not
+    /// know are left out, but for the one that [`AxisDist::dim_dict`] writes.
     ///
     /// # Errors
     /// [`MapError::Parts`] when the parts do not describe one distribution: other sizes or kinds,
-    /// two ranks at one place, a place without a rank, other dictionaries at one coordinate, blocks
-    /// that do not tile the axis.
+    /// two ranks at one place, a place without a rank, other dictionaries at one coordinate (other
+    /// padding too), blocks that do not tile the axis.
     pub fn from_dim_data_per_rank(parts: &[DimData]) -> Result<Self, MapError> {
         let ranks = parts.len();
         check_ranks(ranks)?;
@@ -178,7 +182,7 @@ impl Distribution {
                     what: "a place of its grid is that of no rank",
                 })?;
         let axes = (0..grid.shape().len())
-            .map(|axis| axis_of_parts(parts, &targets, axis))
+            .map(|axis| axis_of_parts(parts, &targets, axis).map_err(|error| error.on_axis(axis)))
             .collect::<Result<Vec<_>, _>>()?;
         Self::from_axes(axes, ranks, targets)
     }
@@ -276,8 +280,20 @@ fn axis_of_parts(parts: &[DimData], targets: &[usize], axis: usize) -> Result<Ax
 }
 
 fn same_at_one_coord(a: &DimDict, b: &DimDict) -> bool {
-    // Padding may differ between ranks of one coordinate, but not what is stored and owned.
-    a.dist() == b.dist()
+    // The protocol lets padding differ here; an axis has one padding per coordinate.
+    let named = named_boundary(a).zip(named_boundary(b));
+    a.dist() == b.dist() && named.is_none_or(|(a, b)| a == b)
+}
+
+/// The boundary that a dictionary names because the edge coordinates are too short for it.
+fn named_boundary(dim: &DimDict) -> Option<Padding> {
+    let [lower, upper] = dim.extra().get(BOUNDARY)?.as_sequence()? else {
+        return None;
+    };
+    let count = |value: &Value| u64::try_from(value.as_int()?).ok();
+    let boundary = Padding::new(count(lower)?, count(upper)?);
+    let sum = boundary.lower.checked_add(boundary.upper)?;
+    (sum <= dim.size()).then_some(boundary)
 }
 
 fn block_axis(dims: &[(usize, &DimDict)], axis: usize) -> Result<AxisDist, MapError> {
@@ -285,6 +301,7 @@ fn block_axis(dims: &[(usize, &DimDict)], axis: usize) -> Result<AxisDist, MapEr
     let mut bounds = vec![0];
     let mut comm = Vec::with_capacity(dims.len());
     let mut boundary = Padding::default();
+    let named = dims.iter().find_map(|(_, dim)| named_boundary(dim));
     let is_periodic = dims[0].1.is_periodic();
     for (coord, &(rank, dim)) in dims.iter().enumerate() {
         let wrong = |what| MapError::Parts {
@@ -303,6 +320,9 @@ fn block_axis(dims: &[(usize, &DimDict)], axis: usize) -> Result<AxisDist, MapEr
         };
         if periodic != is_periodic {
             return Err(wrong("periodic is not that of the other ranks"));
+        }
+        if named_boundary(dim).is_some_and(|boundary| Some(boundary) != named) {
+            return Err(wrong("boundary_padding is not that of the other ranks"));
         }
         if coord == 0 {
             boundary.lower = std::mem::take(&mut padding.lower);
@@ -331,5 +351,6 @@ fn block_axis(dims: &[(usize, &DimDict)], axis: usize) -> Result<AxisDist, MapEr
             what: "the blocks end before the size",
         });
     }
+    let boundary = named.unwrap_or(boundary);
     AxisDist::block_bounds(bounds)?.with_padding_per_coord(comm, boundary, is_periodic)
 }

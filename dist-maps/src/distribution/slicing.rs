@@ -1,5 +1,6 @@
 //! Slices of distributions: what is left of each axis, and where it lies on every rank.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Distribution;
@@ -100,7 +101,8 @@ impl Sliced {
         self.distribution.grid_rank(rank)?;
         let coords = self.source.coords(rank)?;
         let pairs = self.taken.iter().zip(coords);
-        pairs.map(|(axis, coord)| axis.part(coord)).collect()
+        let part = |(axis, coord): (&TakenAxis, usize)| axis.parts.get(&coord).cloned();
+        pairs.map(part).collect()
     }
 }
 
@@ -112,13 +114,16 @@ struct TakenAxis {
     /// The coordinates kept, in the order of the result's.
     kept: Vec<usize>,
     /// What each of them takes.
-    parts: Vec<LocalPart>,
+    parts: BTreeMap<usize, LocalPart>,
 }
 
 impl TakenAxis {
-    fn part(&self, coord: usize) -> Option<LocalPart> {
-        let at = self.kept.iter().position(|&c| c == coord)?;
-        Some(self.parts[at].clone())
+    /// What each coordinate kept takes, in the order of the result.
+    fn new(axis: Option<AxisDist>, taken: impl IntoIterator<Item = (usize, LocalPart)>) -> Self {
+        let mut kept = Vec::new();
+        let in_order = taken.into_iter().inspect(|(coord, _)| kept.push(*coord));
+        let parts = in_order.collect();
+        Self { axis, kept, parts }
     }
 }
 
@@ -153,7 +158,8 @@ impl Distribution {
             .axes()
             .iter()
             .zip(items)
-            .map(|(axis, item)| take(axis, item))
+            .enumerate()
+            .map(|(number, (axis, item))| take(axis, item).map_err(|e| e.on_axis(number)))
             .collect::<Result<Vec<_>, _>>()?;
         let kept: Vec<Vec<usize>> = taken.iter().map(|axis| axis.kept.clone()).collect();
         let axes = taken.iter().filter_map(|axis| axis.axis.clone()).collect();
@@ -169,16 +175,16 @@ fn take(axis: &AxisDist, item: Index) -> Result<TakenAxis, MapError> {
     let size = axis.size();
     match item {
         Index::At(at) => {
-            let wrong = MapError::Index { given: at, size };
+            let wrong = MapError::Index {
+                axis: None,
+                given: at,
+                size,
+            };
             let from_end = at.checked_add(size.cast_signed());
             let g = if at < 0 { from_end } else { Some(at) };
             let g = g.filter(|&g| g >= 0).ok_or(wrong.clone())?;
             let (coord, local) = find(axis, g).ok_or(wrong)?;
-            Ok(TakenAxis {
-                axis: None,
-                kept: vec![coord],
-                parts: vec![LocalPart::At(local)],
-            })
+            Ok(TakenAxis::new(None, [(coord, LocalPart::At(local))]))
         }
         Index::Slice(slice) => {
             let (start, step, count) = slice.resolve(size)?;
@@ -207,17 +213,13 @@ fn find(axis: &AxisDist, g: i64) -> Option<(usize, usize)> {
 }
 
 fn whole(axis: &AxisDist) -> TakenAxis {
-    let kept: Vec<usize> = (0..axis.ranks()).collect();
-    let all = |&c: &usize| LocalPart::Range {
+    let all = |coord: usize| LocalPart::Range {
         start: 0,
-        len: axis.stored_len(c),
+        len: axis.stored_len(coord),
         step: 1,
     };
-    TakenAxis {
-        parts: kept.iter().map(all).collect(),
-        axis: Some(axis.clone()),
-        kept,
-    }
+    let parts = (0..axis.ranks()).map(|coord| (coord, all(coord)));
+    TakenAxis::new(Some(axis.clone()), parts)
 }
 
 /// What each coordinate takes, in the order of the result: coordinate, position of its first element
@@ -226,11 +228,8 @@ type Share = (usize, u64, u64, i64);
 
 fn take_slice(axis: &AxisDist, start: i64, step: i64, count: u64) -> Result<TakenAxis, MapError> {
     if count == 0 {
-        return Ok(TakenAxis {
-            axis: Some(AxisDist::whole(0)?),
-            kept: vec![0],
-            parts: vec![LocalPart::of(Vec::new())],
-        });
+        let nothing = [(0, LocalPart::of(Vec::new()))];
+        return Ok(TakenAxis::new(Some(AxisDist::whole(0)?), nothing));
     }
     // Dealt in one round is blocks, at the same local positions.
     let axis = &match axis {
@@ -265,11 +264,8 @@ fn take_slice(axis: &AxisDist, start: i64, step: i64, count: u64) -> Result<Take
 }
 
 fn taken(axis: AxisDist, shares: impl Iterator<Item = Share>) -> TakenAxis {
-    let mut kept = Vec::new();
-    let mut parts = Vec::new();
-    for (coord, first, len, step) in shares {
-        kept.push(coord);
-        parts.push(LocalPart::Range {
+    let part = |(coord, first, len, step): Share| {
+        let part = LocalPart::Range {
             start: to_len(first),
             len: to_len(len),
             // A step that does not fit memory is never taken: there is one element then.
@@ -278,13 +274,10 @@ fn taken(axis: AxisDist, shares: impl Iterator<Item = Share>) -> TakenAxis {
             } else {
                 isize::try_from(step).unwrap_or(1)
             },
-        });
-    }
-    TakenAxis {
-        axis: Some(axis),
-        kept,
-        parts,
-    }
+        };
+        (coord, part)
+    };
+    TakenAxis::new(Some(axis), shares.map(part))
 }
 
 /// Blocks: each takes a range of the result. Positions count what is owned.
@@ -414,12 +407,10 @@ fn list_shares(axis: &AxisDist, start: i64, step: i64, count: u64) -> Result<Tak
         shares.push((0, Vec::new(), Vec::new()));
     }
     let lists = shares.iter().map(|share| share.1.as_slice());
-    Ok(TakenAxis {
-        axis: Some(AxisDist::unstructured(count, lists)?.canonical()),
-        kept: shares.iter().map(|share| share.0).collect(),
-        parts: shares
-            .into_iter()
-            .map(|share| LocalPart::of(share.2))
-            .collect(),
-    })
+    let axis = AxisDist::unstructured(count, lists)?.canonical();
+    let parts = shares.into_iter();
+    Ok(TakenAxis::new(
+        Some(axis),
+        parts.map(|(coord, _, positions)| (coord, LocalPart::of(positions))),
+    ))
 }

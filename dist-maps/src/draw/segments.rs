@@ -99,9 +99,29 @@ pub(super) fn exact(axis: &AxisDist, most: usize) -> Option<Vec<Segment>> {
     }
 }
 
+/// The indices that lie on several coordinates, sorted.
+fn shared(axis: &AxisDist) -> Vec<i64> {
+    let AxisDist::Unstructured {
+        indices,
+        one_to_one: false,
+        ..
+    } = axis
+    else {
+        return Vec::new();
+    };
+    let mut all: Vec<i64> = indices
+        .iter()
+        .flat_map(|list| list.iter().copied())
+        .collect();
+    all.sort_unstable();
+    let twice = all.windows(2).filter(|pair| pair[0] == pair[1]);
+    twice.map(|pair| pair[0]).collect()
+}
+
 /// Tells whose a range of indices is.
 fn owners(axis: &AxisDist) -> impl Fn(u64, u64) -> Coord + '_ {
     let locator = axis.locator();
+    let shared = shared(axis);
     let coord = move |g: u64| locator.locate(g.cast_signed()).map(|place| place.0);
     move |from, to| match axis {
         // Between two elements of one coordinate there is no other's.
@@ -117,6 +137,10 @@ fn owners(axis: &AxisDist) -> impl Fn(u64, u64) -> Coord + '_ {
         }
         AxisDist::Unstructured { .. } => {
             if to - from > LOOKED_AT {
+                return Coord::Several;
+            }
+            let next = shared.partition_point(|&g| g < from.cast_signed());
+            if shared.get(next).is_some_and(|&g| g < to.cast_signed()) {
                 return Coord::Several;
             }
             let first = coord(from);

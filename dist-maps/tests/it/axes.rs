@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use dap_protocol::DimDict;
 use dist_maps::testkit::{Spec, axis};
 use dist_maps::{
-    AxisDist, GlobalIndex, IndexMap, LocalIndex, MapError, NOT_HERE, NOWHERE, map_from_dim_dict,
+    AxisDist, BlockMap, DimMap, GlobalIndex, IndexMap, LocalIndex, MapError, NOT_HERE, NOWHERE,
+    Padding, map_from_dim_dict,
 };
 use proptest::prelude::*;
 
@@ -244,7 +246,10 @@ fn sizes_up_to_the_largest_need_no_memory() {
         AxisDist::cyclic(n, 0, 1),
         Err(MapError::Ranks { .. })
     ));
-    assert_eq!(AxisDist::cyclic(n, 1, 0), Err(MapError::BlockSize));
+    assert_eq!(
+        AxisDist::cyclic(n, 1, 0),
+        Err(MapError::BlockSize { axis: None })
+    );
 }
 
 #[test]
@@ -259,10 +264,20 @@ fn indices_on_several_ranks_and_on_none() {
     assert_eq!(sparse.locator().locate(6), Some((1, 1)));
     assert_eq!(sparse.locator().locate(7), None);
     let error = AxisDist::unstructured(9, [vec![1, 2, 1]]);
-    assert_eq!(error, Err(MapError::RepeatedIndex { coord: 0, given: 1 }));
+    let repeated = MapError::RepeatedIndex {
+        axis: None,
+        coord: 0,
+        given: 1,
+    };
+    assert_eq!(error, Err(repeated));
     let error = AxisDist::unstructured(9, [vec![-1]]);
-    assert_eq!(error, Err(MapError::Index { given: -1, size: 9 }));
-    let free = dap_protocol::DimDict::unstructured(9, 1, 0, vec![-7, i64::MAX, 3], false).unwrap();
+    let outside = MapError::Index {
+        axis: None,
+        given: -1,
+        size: 9,
+    };
+    assert_eq!(error, Err(outside));
+    let free = DimDict::unstructured(9, 1, 0, vec![-7, i64::MAX, 3], false).unwrap();
     let map = map_from_dim_dict(&free).unwrap();
     assert_eq!(globals(&map), [-7, i64::MAX, 3]);
     let local = map.local_from_global(GlobalIndex::new(i64::MAX));
@@ -287,7 +302,7 @@ fn long_lists_convert_in_bulk() {
     for offset in [0, -5, i64::MAX - n] {
         // every third one, so that the order is no run
         let list: Vec<i64> = (0..n).map(|i| offset + i * 3 % n).collect();
-        let dict = dap_protocol::DimDict::unstructured(1 << 20, 1, 0, list.clone(), true).unwrap();
+        let dict = DimDict::unstructured(1 << 20, 1, 0, list.clone(), true).unwrap();
         let map = map_from_dim_dict(&dict).unwrap();
         let positions: Vec<usize> = (0..list.len()).rev().collect();
         let (mut global, mut local) = (vec![0; list.len()], vec![0; list.len()]);
@@ -296,5 +311,40 @@ fn long_lists_convert_in_bulk() {
         map.local_from_global_bulk(&global, &mut local).unwrap();
         assert_eq!(local, positions);
         assert!(map.global_from_local_bulk(&[list.len()], &mut [0]).is_err());
+    }
+}
+
+#[test]
+fn block_maps_have_padding_and_wrap_around() {
+    let inner = BlockMap::new(100, 3, 1, 20, 50).unwrap();
+    assert_eq!((inner.size(), inner.owned_local()), (30, 0..30));
+    let padded = inner.clone().with_padding(3, 4).unwrap();
+    assert_eq!((padded.size(), padded.owned_local()), (30, 3..26));
+    assert_eq!(globals(&padded), (20..50).collect::<Vec<_>>());
+    // owned: 23..46
+    let owner = |g| padded.owner(GlobalIndex::new(g));
+    assert_eq!([22, 23, 45, 46].map(owner), [None, Some(1), Some(1), None]);
+    let expected = DimDict::block(100, 3, 1, 20..50)
+        .and_then(|dim| dim.with_padding(3, 4))
+        .unwrap();
+    assert_eq!(padded.dim_dict(), &expected);
+    // at the outer edges padding is owned, on a periodic dimension too
+    for (rank, start, stop, owned) in [(0, 0, 24, 0..20), (2, 46, 100, 3..54)] {
+        for periodic in [false, true] {
+            let map = BlockMap::new(100, 3, rank, start, stop).unwrap();
+            let map = map.with_padding(3, 4).unwrap().with_periodic(periodic);
+            assert_eq!(map.owned_local(), owned);
+            assert_eq!(map.dim_dict().is_periodic(), periodic);
+            assert_eq!(map.dim_dict().padding(), Padding::new(3, 4));
+            let read = map_from_dim_dict(map.dim_dict()).unwrap();
+            assert_eq!(read, DimMap::Block(map));
+        }
+    }
+    let plain = padded.with_periodic(true).with_periodic(false);
+    assert_eq!(plain.dim_dict(), &expected);
+    assert!(inner.clone().with_padding(30, 0).is_ok());
+    for (lower, upper) in [(30, 1), (u64::MAX, 1)] {
+        let refused = inner.clone().with_padding(lower, upper).unwrap_err();
+        assert!(refused.to_string().contains("B5"), "{refused}");
     }
 }

@@ -1,5 +1,6 @@
 //! What is refused, and how: never by a panic, and naming what was given and what is allowed.
 
+use dap_protocol::literal::Value;
 use dap_protocol::{DimData, DimDict};
 use dist_maps::{AxisDist, Distribution, GlobalDim, Index, MapError, Padding, Slice};
 use proptest::prelude::*;
@@ -95,6 +96,18 @@ fn padding_comes_back_from_the_parts() {
             .padding(2)
             .periodic(0),
         Distribution::over(4).shape([5]).block(0).padding(1),
+        // edge coordinates that own less than the boundary, or nothing
+        Distribution::over(4)
+            .shape([9])
+            .block(0)
+            .padding(1)
+            .periodic(0),
+        Distribution::over(6)
+            .shape([26, 3])
+            .block(0)
+            .padding(3)
+            .periodic(0),
+        Distribution::over(5).shape([12]).block(0).boundary(0, 7, 4),
         Distribution::over(4)
             .shape([9, 7])
             .block(0)
@@ -121,6 +134,63 @@ fn padding_comes_back_from_the_parts() {
             assert_eq!(owned, d.owned_shape(rank));
         }
     }
+}
+
+#[test]
+fn a_boundary_over_several_coordinates_is_exported() {
+    // 0..3, 3..6, 6..9 and nothing: index 8 is boundary, the last coordinate has none of it
+    let axis = AxisDist::block(9, 4)
+        .and_then(|axis| axis.with_boundary(1, 1))
+        .unwrap();
+    let dims: Vec<DimDict> = (0..4).map(|c| axis.dim_dict(c).unwrap()).collect();
+    let padding: Vec<_> = dims.iter().map(DimDict::padding).collect();
+    let none = Padding::default();
+    assert_eq!(padding, [Padding::new(1, 0), none, none, none]);
+    for dim in &dims {
+        let both = dim.to_value().get("boundary_padding").unwrap().to_string();
+        assert_eq!(both, "(1, 1)");
+    }
+    let with = |coord: usize, value: Value| {
+        let mut changed = dims.clone();
+        let dim = changed.remove(coord).with_extra("boundary_padding", value);
+        changed.insert(coord, dim.unwrap());
+        parts(changed)
+    };
+    let pair = |lower: i64, upper: i64| Value::List(vec![lower.into(), upper.into()]);
+    let read = |parts: &[DimData]| Distribution::from_dim_data_per_rank(parts);
+    let same = read(&with(1, pair(1, 1))).unwrap();
+    assert_eq!(same.axes()[0], axis);
+    let error = read(&with(2, pair(1, 2))).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "rank 2 axis 0: boundary_padding is not that of the other ranks"
+    );
+    // somebody else's key of that name says nothing
+    for value in ["reflect".into(), pair(-1, 0), pair(5, 5), 3_i64.into()] {
+        assert_eq!(read(&with(0, value)).unwrap().axes()[0], axis);
+    }
+    // where the edges hold it, the protocol's padding says all
+    let wide = AxisDist::block(9, 3)
+        .and_then(|axis| axis.with_boundary(3, 3))
+        .unwrap();
+    assert!((0..3).all(|c| wide.dim_dict(c).unwrap().extra().is_empty()));
+}
+
+#[test]
+fn an_inactive_rank_does_not_break_a_periodic_axis() {
+    // rank 3 is inactive, rank 4 has the last coordinate and owns nothing
+    let d = Distribution::over(5)
+        .shape([9])
+        .block(0)
+        .padding(1)
+        .periodic(0)
+        .grid([4])
+        .targets([0, 1, 2, 4])
+        .build()
+        .unwrap();
+    let parts: Vec<DimData> = (0..5).map(|rank| d.dim_data(rank).unwrap()).collect();
+    let read = Distribution::from_dim_data_per_rank(&parts).unwrap();
+    assert_eq!(read.axes(), d.axes());
 }
 
 #[test]
@@ -202,10 +272,6 @@ fn builders_check_everything() {
         MapError::NotABlock { .. }
     ));
     assert!(matches!(
-        error(over(4).block(0).boundary(0, 6, 5)),
-        MapError::Size { given: 11, .. }
-    ));
-    assert!(matches!(
         error(over(4).block(0).targets([0, 1, 1, 2])),
         MapError::Target { given: 1, .. }
     ));
@@ -232,6 +298,70 @@ fn builders_check_everything() {
         periodic: true,
     };
     assert!(Distribution::from_global_dim_data(&[wide], 1).is_err());
+}
+
+#[test]
+fn errors_name_the_axis() {
+    let over = |shape: [u64; 2]| Distribution::over(4).shape(shape);
+    let error = |b: dist_maps::DistributionBuilder| b.build().unwrap_err().to_string();
+    let large = over([10, 1 << 63]).grid([1, 1]).block(1);
+    assert!(error(large).starts_with("axis 1: size 9223372036854775808 is too large"));
+    assert_eq!(
+        error(over([10, 4]).block_bounds(1, [0, 5])),
+        "axis 1: bounds[1] is 5, allowed: 4 to 4"
+    );
+    assert_eq!(
+        error(over([10, 4]).block_cyclic(1, 0)),
+        "axis 1: block size 0, allowed: at least 1"
+    );
+    assert_eq!(
+        error(over([10, 4]).cyclic(1).periodic(1)),
+        "axis 1: periodic on an axis of kind \"c\", allowed: blocks only"
+    );
+    assert_eq!(
+        error(over([10, 4]).unstructured(1, [vec![0, 4]])),
+        "axis 1: index 4 of an axis of size 4"
+    );
+    assert_eq!(
+        error(over([10, 4]).unstructured(1, [vec![2], vec![3, 3]])),
+        "axis 1: coordinate 1: index 3 is listed twice"
+    );
+    assert_eq!(
+        error(over([10, 4]).block(0).boundary(0, 6, 5)),
+        "axis 0: boundary padding of 11 elements, allowed: 0 to 10"
+    );
+    assert_eq!(
+        error(
+            over([10, 4])
+                .block(0)
+                .block(1)
+                .grid([2, 2])
+                .padding(3)
+                .periodic(1)
+        ),
+        "axis 1: boundary padding of 6 elements, allowed: 0 to 4"
+    );
+    let d = over([10, 4]).block(0).build().unwrap();
+    assert_eq!(
+        d.slice(&[Index::At(0), Index::At(-5)])
+            .unwrap_err()
+            .to_string(),
+        "axis 1: index -5 of an axis of size 4"
+    );
+    assert_eq!(
+        dist_maps::pack_index(&[10, 4], &[9, 4])
+            .unwrap_err()
+            .to_string(),
+        "axis 1: index 4 of an axis of size 4"
+    );
+    let whole = GlobalDim::Whole { size: 3 };
+    let dealt = GlobalDim::Cyclic {
+        size: 3,
+        grid_size: 1,
+        block_size: 0,
+    };
+    let refused = Distribution::from_global_dim_data(&[whole, dealt], 1);
+    assert_eq!(refused, Err(MapError::BlockSize { axis: Some(1) }));
 }
 
 proptest! {
