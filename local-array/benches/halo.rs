@@ -59,7 +59,7 @@ fn case<C: Communicator>(bench: &mut Bench<'_, C>, width: usize) {
     let wanted = LocalArray::<f64, Ix2, _>::from_fn(&distribution, comm, value).expect("memory");
     let (rows, columns) = wanted.local().dim();
     assert_eq!((rows, columns), (N + 2 * width, N + 2 * width));
-    let mut array = wanted.to_owned();
+    let mut array = LocalArray::<f64, Ix2, _>::zeros(&distribution, comm).expect("memory");
     let inner = s![width..rows - width, width..columns - width];
     array.fill(-1.0);
     array
@@ -73,7 +73,7 @@ fn case<C: Communicator>(bench: &mut Bench<'_, C>, width: usize) {
     let group = format!("halo/width-{width}/2048");
     let bytes = (ranks * 8 * 2 * width * (N + N + 2 * width)) as u64;
     let source = wanted.local();
-    let mut copy = source.to_owned();
+    let mut copy = LocalArray::<f64, Ix2, _>::zeros(&distribution, comm).expect("memory");
     bench.run(
         &Measure {
             group: &group,
@@ -81,6 +81,7 @@ fn case<C: Communicator>(bench: &mut Bench<'_, C>, width: usize) {
             bytes,
         },
         || {
+            let mut copy = copy.local_mut();
             copy.slice_mut(s![..width, ..])
                 .assign(&source.slice(s![width..2 * width, ..]));
             copy.slice_mut(s![rows - width.., ..])

@@ -52,8 +52,10 @@ fn case<C: Communicator>(
     let wanted = LocalArray::<f64, Ix2, _>::from_fn(to, comm, value).expect("memory");
     let mut change = Redistributor::new(from, to, comm).expect("a plan");
 
-    let limit: Vec<f64> = plain.local().iter().copied().collect();
-    let mut copy = vec![1.0; limit.len()];
+    // In memory of the same kind.
+    let mut copy = LocalArray::<f64, Ix2, _>::zeros(from, comm).expect("memory");
+    let source = plain.local();
+    let limit = source.as_slice().expect("C order");
     bench.run(
         &Measure {
             group,
@@ -61,10 +63,12 @@ fn case<C: Communicator>(
             bytes: BYTES,
         },
         || {
-            copy.copy_from_slice(std::hint::black_box(&limit));
+            let mut copy = copy.local_mut();
+            let copy = copy.as_slice_mut().expect("C order");
+            copy.copy_from_slice(std::hint::black_box(limit));
         },
     );
-    drop((limit, copy));
+    drop(copy);
 
     let mut src = SharedArray::<f64, Ix2, _>::zeros(from, comm).expect("memory");
     let mut dst = SharedArray::<f64, Ix2, _>::zeros(to, comm).expect("memory");
