@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use dap_protocol::{DimData, DistBuffer, DistributedArray, HostBuffer};
-use dist_comm::Communicator;
 use dist_comm::agree::agree;
+use dist_comm::{CommExt, Communicator, ReduceOp};
 use dnpy_format::set::{PartRecord, Set, SetWriter};
 use dnpy_format::{DnpyError, SaveId, npy, read_localarray, write_localarray};
 use local_array::{IntoLocal, LocalArrayBase};
@@ -128,9 +128,10 @@ where
         comm,
         created.map_or_else(|| npy::PartsWriter::join(path, id), Ok),
     )?;
-    agree(comm, writer.write_part(array))?;
+    let written = agree(comm, writer.write_part(array))?;
+    let written = comm.all_reduce_value(written, ReduceOp::Sum)?;
     let published = if comm.rank() == 0 {
-        writer.publish()
+        writer.publish(written)
     } else {
         Ok(())
     };

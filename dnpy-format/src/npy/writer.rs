@@ -23,13 +23,15 @@ use crate::{DnpyError, SaveId};
 /// 1. one rank makes a [`SaveId`] and tells it to all; it calls [`PartsWriter::create`];
 /// 2. all other ranks call [`PartsWriter::join`];
 /// 3. all ranks call [`PartsWriter::write_part`];
-/// 4. when all have succeeded, one rank calls [`PartsWriter::publish_complete`] with the sum of what
-///    they have written; when one has failed, it calls [`PartsWriter::discard`].
+/// 4. when all have succeeded, one rank calls [`PartsWriter::publish`] with the sum of what they have
+///    written; when one has failed, it calls [`PartsWriter::discard`].
 ///
 /// Until step 4 the file has a temporary name beside its final one, where an older file stays
-/// whole. After it no handle writes any more: [`PartsWriter::write_part`] refuses. A rank that is
-/// still writing while another publishes breaks the order above, and changes a file that others may
-/// have mapped (see [`MappedPart`](crate::MappedPart)).
+/// whole. After it no handle writes any more: [`PartsWriter::write_part`] refuses. A rank is counted
+/// when it has written, so the sum is not complete while one still writes. Where ranks write
+/// elements that others write too, that proof fails: one that still writes while another publishes
+/// breaks the order above, and changes a file that others may have mapped (see
+/// [`MappedPart`](crate::MappedPart)).
 ///
 /// ```
 /// use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray};
@@ -45,7 +47,7 @@ use crate::{DnpyError, SaveId};
 /// };
 /// let mut written = rank_0.write_part(&part(0, 0..3, vec![0_i32, 1, 2])?)?;
 /// written += rank_1.write_part(&part(1, 3..5, vec![3_i32, 4])?)?; // a sum over all ranks
-/// rank_0.publish_complete(written)?;
+/// rank_0.publish(written)?;
 /// assert_eq!(npy::load::<i32>(&path)?.data(), [0, 1, 2, 3, 4]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -190,29 +192,21 @@ impl PartsWriter {
         Ok(written)
     }
 
-    /// [`PartsWriter::publish`] where all ranks together have written all elements: `written` is the
-    /// sum of what [`PartsWriter::write_part`] returned to each. This finds the rank that never
-    /// wrote, whose elements would be zero. (An element that several ranks own counts several times:
-    /// with such lists the sum says less.)
+    /// Gives the file its name, in place of an older one. One rank, after all have written.
+    ///
+    /// `written` is the sum of what [`PartsWriter::write_part`] returned to each rank, in bytes. Less
+    /// than all elements means that a rank never wrote, or still writes: its elements would be zero.
+    /// (An element that several ranks own counts several times: with such lists the sum says less.)
     ///
     /// # Errors
     /// [`DnpyError::Incomplete`]: nothing is published and the temporary file is removed;
     /// [`DnpyError::Io`].
-    pub fn publish_complete(self, written: u64) -> Result<(), DnpyError> {
+    pub fn publish(self, written: u64) -> Result<(), DnpyError> {
         let expected = self.header.byte_len() as u64;
         if written < expected {
             self.discard()?;
             return Err(DnpyError::Incomplete { written, expected });
         }
-        self.publish()
-    }
-
-    /// Gives the file its name, in place of an older one. One rank, after all have written; it does
-    /// not know whether they have, [`PartsWriter::publish_complete`] does.
-    ///
-    /// # Errors
-    /// [`DnpyError::Io`].
-    pub fn publish(self) -> Result<(), DnpyError> {
         self.file
             .sync_all()
             .map_err(DnpyError::io("sync", &self.temporary))?;

@@ -211,7 +211,7 @@ proptest! {
             written += writer.write_part(&DistBuffer::new(dim_data, array).unwrap()).unwrap();
         }
         prop_assert!(!path.exists());
-        first.publish().unwrap();
+        first.publish(written).unwrap();
         let whole = whole(&shape, Order::C);
         prop_assert_eq!(written, 4 * whole.data().len() as u64);
         prop_assert_eq!(npy::load::<i32>(&path).unwrap(), whole);
@@ -288,7 +288,7 @@ fn a_rank_that_never_wrote_is_found_and_nothing_is_written_after_publishing() {
     let first = npy::PartsWriter::create(&path, save, ElementType::I32, &[4]).unwrap();
     let second = npy::PartsWriter::join(&path, save).unwrap();
     let written = first.write_part(&half(0)).unwrap();
-    let e = first.publish_complete(written).unwrap_err();
+    let e = first.publish(written).unwrap_err();
     assert!(
         matches!(
             e,
@@ -306,7 +306,7 @@ fn a_rank_that_never_wrote_is_found_and_nothing_is_written_after_publishing() {
     let first = npy::PartsWriter::create(&path, save, ElementType::I32, &[4]).unwrap();
     let second = npy::PartsWriter::join(&path, save).unwrap();
     let written = first.write_part(&half(0)).unwrap() + second.write_part(&half(1)).unwrap();
-    first.publish_complete(written).unwrap();
+    first.publish(written).unwrap();
     let e = second.write_part(&half(0)).unwrap_err();
     assert!(matches!(e, DnpyError::Closed { .. }), "{e}");
     assert_eq!(npy::load::<i32>(&path).unwrap().data(), [7, 8, 7, 8]);
