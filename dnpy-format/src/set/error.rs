@@ -81,6 +81,14 @@ pub enum SetError {
         /// Parts of the set.
         ranks: usize,
     },
+    /// The parts are not those of all places of the process grid.
+    #[error("the parts fill {filled} of the {ranks} places of the process grid")]
+    Places {
+        /// Places that have a part.
+        filled: usize,
+        /// Places of the grid.
+        ranks: usize,
+    },
     /// Parts that lie beside a set without a manifest and have no place in it.
     #[error(
         "two saves are mixed: {} no part of the set of {ranks} rank(s)",

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dap_protocol::check::{EdgeReading, Strictness, set_report};
+use dap_protocol::check::{self, EdgeReading, Strictness, set_report};
 use dap_protocol::{DimData, ElementType, ProtocolVersion};
 use dist_maps::Distribution;
 
@@ -31,7 +31,8 @@ pub enum Note {
         /// The files.
         files: Vec<PathBuf>,
     },
-    /// A part was read with repairs.
+    /// A part was read with repairs: spellings in its headers, or padding that is wider than the
+    /// neighbour's block.
     Repaired {
         /// The part.
         path: PathBuf,
@@ -241,7 +242,7 @@ impl Set {
             .iter()
             .map(|&i| (parts[i].info.version(), parts[i].info.dim_data().clone()))
             .collect();
-        let report = set_report(&placed, Strictness::Strict);
+        let report = set_report(&placed, Strictness::Lenient);
         if !report.violations.is_empty() {
             return Err(SetError::Inconsistent {
                 violations: report.violations,
@@ -249,15 +250,13 @@ impl Set {
             }
             .into());
         }
+        if !report.repairs.is_empty() {
+            // wide padding is let pass where all ranks agree on who owns what
+            let placed: Vec<DimData> = placed.into_iter().map(|(_, dim_data)| dim_data).collect();
+            Distribution::from_dim_data_per_rank(&placed)?;
+        }
         let version = first.info.version();
-        let mut notes: Vec<Note> = parts
-            .iter()
-            .filter(|part| !part.info.repairs().is_empty())
-            .map(|part| Note::Repaired {
-                path: part.path.clone(),
-                repairs: part.info.repairs().to_vec(),
-            })
-            .collect();
+        let mut notes = notes_on_repairs(&parts, &places, report.repairs);
         let mut edges = vec![version; grid.shape().len()];
         for (axis, reading) in report.edges.iter().enumerate() {
             let (rule, read_as) = match reading {
@@ -343,6 +342,24 @@ impl Set {
         };
         check_hashes_of(&self.parts, manifest)
     }
+}
+
+/// One note for each part that was repaired, by itself or as part of the whole.
+fn notes_on_repairs(parts: &[Part], places: &[usize], of_set: Vec<check::Repair>) -> Vec<Note> {
+    let mut all: Vec<Vec<Repair>> = parts.iter().map(|p| p.info.repairs().to_vec()).collect();
+    for repair in of_set {
+        // its rank is a place of the grid
+        let part = repair.rank.and_then(|rank| places.get(rank)).copied();
+        if let Some(repairs) = all.get_mut(part.unwrap_or(0)) {
+            repairs.push(Repair::Metadata(repair));
+        }
+    }
+    let both = parts.iter().zip(all).filter(|(_, all)| !all.is_empty());
+    both.map(|(part, repairs)| Note::Repaired {
+        path: part.path.clone(),
+        repairs,
+    })
+    .collect()
 }
 
 /// Reads all files and compares them with the hashes in the manifest.

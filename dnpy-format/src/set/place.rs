@@ -17,8 +17,8 @@ pub(super) fn place(parts: &[Part], grid: &ProcessGrid) -> Result<Vec<usize>, Dn
     };
     let ranks = grid.len();
     if ranks > parts.len() {
-        let path = parts[0].path.clone();
-        return Err(SetError::Missing { path, ranks }.into());
+        let filled = parts.len();
+        return Err(SetError::Places { filled, ranks }.into());
     }
     let mut places: Vec<Option<usize>> = vec![None; ranks];
     let mut surplus = Vec::new();
@@ -44,16 +44,9 @@ pub(super) fn place(parts: &[Part], grid: &ProcessGrid) -> Result<Vec<usize>, Dn
         }
         .into());
     }
-    places
-        .into_iter()
-        .collect::<Option<Vec<usize>>>()
-        .ok_or_else(|| {
-            SetError::Missing {
-                path: parts[0].path.clone(),
-                ranks,
-            }
-            .into()
-        })
+    let filled = places.iter().flatten().count();
+    let places: Option<Vec<usize>> = places.into_iter().collect();
+    places.ok_or_else(|| SetError::Places { filled, ranks }.into())
 }
 
 /// When a part takes its place in the grid.

@@ -9,7 +9,7 @@ use dnpy_format::set::{Note, PartRecord, Set, SetError, SetWriter};
 use dnpy_format::{DnpyError, SaveId, npy, save};
 use proptest::prelude::*;
 
-use crate::parts::{Kind, case, config, distribution, flat, kind, value};
+use crate::parts::{Kind, case, config, distribution, flat, is_owned, kind, value};
 
 /// The part of a rank with the values of its flat indices; what it does not own is -9.
 fn part(dist: &Distribution, rank: usize) -> DistBuffer<HostArray<i32>> {
@@ -482,6 +482,29 @@ fn an_index_that_no_part_has_is_an_error_where_it_is_wanted() {
 }
 
 #[test]
+fn places_without_a_part_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |rank: usize| dir.path().join(format!("run_{rank}.dnpy"));
+    // one column: ranks 1 and 2 have none
+    let dist = Distribution::over(3)
+        .shape([4, 1])
+        .block(1)
+        .grid([1, 3])
+        .build()
+        .unwrap();
+    for rank in 0..3 {
+        save(path(rank), &part(&dist, rank)).unwrap();
+    }
+    for (files, filled) in [(vec![0, 1], 2), (vec![0, 1, 1], 2), (vec![1, 2, 2], 2)] {
+        let e = set_error(Set::of_files(files.into_iter().map(path).collect()).unwrap_err());
+        assert_eq!(e, SetError::Places { filled, ranks: 3 });
+        assert!(e.to_string().contains("2 of the 3 places"), "{e}");
+    }
+    let set = Set::of_files((0..3).map(path).collect()).unwrap();
+    check(&set, &blocks_of(&[4, 1], 1));
+}
+
+#[test]
 fn records_of_other_saves_are_not_published() {
     let dir = tempfile::tempdir().unwrap();
     let prefix = dir.path().join("run");
@@ -587,4 +610,92 @@ fn parts_in_fortran_order_and_old_versions_are_read() {
         .build()
         .unwrap();
     check(&set, &columns);
+}
+
+/// Whether some padding along the first axis is wider than what the neighbour owns, or has no
+/// counterpart of the same width there because the array ends.
+fn is_wide(dist: &Distribution) -> bool {
+    let dims: Vec<DimDict> = (0..dist.ranks())
+        .map(|rank| dist.dim_data(rank).unwrap()[0].clone())
+        .filter(|dim| dim.stored_len() > 0)
+        .collect();
+    let owned = |dim: &DimDict| is_owned(dim).into_iter().filter(|&mine| mine).count() as u64;
+    dims.windows(2).any(|pair| {
+        let (upper, lower) = (pair[0].padding().upper, pair[1].padding().lower);
+        upper > owned(&pair[1]) || lower > owned(&pair[0]) || upper != lower
+    })
+}
+
+#[test]
+fn halos_over_several_neighbours_are_read_and_noted() {
+    let padded = |n: u64, ranks: usize, width: u64| {
+        let dist = Distribution::over(ranks).shape([n, 3]).block_balanced(0);
+        let dist = dist.padding_of(0, width, width).grid([ranks, 1]);
+        dist.build().unwrap()
+    };
+    let mut wide = 0;
+    for n in [1, 5, 8, 12] {
+        for ranks in 1..6 {
+            for width in 0..6 {
+                let dir = tempfile::tempdir().unwrap();
+                let prefix = dir.path().join("run");
+                let dist = padded(n, ranks, width);
+                save_set(&SetWriter::new(&prefix, SaveId::random()), &dist);
+                let set = Set::open(&prefix).unwrap();
+                assert_eq!(
+                    !set.notes().is_empty(),
+                    is_wide(&dist),
+                    "{n} {ranks} {width}"
+                );
+                wide += usize::from(is_wide(&dist));
+                check(&set, &padded(n, 3, 1));
+                check(&set, &padded(n, 4, 5));
+            }
+        }
+    }
+    assert!(wide > 20);
+
+    // 3 + 3 + 2 elements and 4 of padding: each rank stores more than its neighbour owns, or less
+    // than its neighbour does
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = dir.path().join("run");
+    let writer = SetWriter::new(&prefix, SaveId::random());
+    save_set(&writer, &padded(8, 3, 4));
+    let set = Set::open(&prefix).unwrap();
+    assert_eq!(set.notes().len(), 3);
+    for (rank, (note, padding)) in set.notes().iter().zip([4, 3, 4]).enumerate() {
+        let file = format!("run_{}_{rank}.dnpy: S", writer.save());
+        let read = format!(
+            "rank {rank}: padding is {padding}, read as {padding}, over several neighbours"
+        );
+        let note = note.to_string();
+        assert!(note.contains(&file) && note.contains(&read), "{note}");
+    }
+}
+
+#[test]
+fn wide_halos_do_not_excuse_ranks_that_disagree_on_who_owns_what() {
+    let dir = tempfile::tempdir().unwrap();
+    // six rows on three ranks, two columns on two; in the second column the middle rank says that it
+    // owns the rows that the last one owns in the first
+    let rows = |column: usize| {
+        let (upper, lower) = if column == 0 { (2, 2) } else { (0, 4) };
+        [(0..4, 0, 1), (2..6, 1, upper), (2..6, lower, 0)]
+    };
+    let mut paths = Vec::new();
+    for rank in 0..6 {
+        let (row, column) = (rank / 2, rank % 2);
+        let (range, lower, upper) = rows(column)[row].clone();
+        let dim = DimDict::block(6, 3, row, range.clone()).unwrap();
+        let dim = dim.with_padding(lower, upper).unwrap();
+        let start = column as u64;
+        let other = DimDict::block(2, 2, column, start..start + 1).unwrap();
+        let array = HostArray::new(vec![range.count(), 1], vec![7_i32; 4]).unwrap();
+        let part = DistBuffer::new(DimData::new(vec![dim, other]), array).unwrap();
+        let path = dir.path().join(format!("part_{rank}.dnpy"));
+        save(&path, &part).unwrap();
+        paths.push(path);
+    }
+    let e = Set::of_files(paths).unwrap_err();
+    assert!(matches!(e, DnpyError::Map(_)), "{e}");
 }
