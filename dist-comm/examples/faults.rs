@@ -1,6 +1,8 @@
 //! MPI ranks that fail in the way named by the first argument; `tests/mpi_faults.rs` runs it.
 
+use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Barrier;
 use std::time::Duration;
 
 use dist_comm::{CommError, Communicator, ExchangeJob, Message, MpiComm, OneSided, Workspace};
@@ -15,17 +17,31 @@ impl ExchangeJob for Panics {
     fn unpack(&mut self, _: usize, _: &[u8]) {}
 }
 
+struct Nothing;
+
+impl ExchangeJob for Nothing {
+    fn pack(&mut self, _: usize, _: &mut [u8]) {}
+    fn local(&mut self) {}
+    fn unpack(&mut self, _: usize, _: &[u8]) {}
+}
+
 fn main() -> ExitCode {
     let comm = MpiComm::world().expect("MPI starts");
     let how = std::env::args().nth(1).unwrap_or_default();
     comm.barrier().expect("the first barrier");
-    if how == "outlives" {
-        return outlives(comm);
+    match how.as_str() {
+        "outlives" => return outlives(comm),
+        "reopens" => return reopens(comm),
+        _ => {}
     }
     match run(&comm, &how) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("rank {}: {error}", comm.rank());
+            // In one piece, so that the lines of several ranks do not mix.
+            let line = format!("rank {}: {error}\n", comm.rank());
+            std::io::stderr()
+                .write_all(line.as_bytes())
+                .expect("standard error");
             ExitCode::FAILURE
         }
     }
@@ -50,8 +66,37 @@ fn outlives(comm: MpiComm) -> ExitCode {
     }
 }
 
+/// One thread opens a communicator while another drops the last one: it can be used, or MPI is over.
+fn reopens(comm: MpiComm) -> ExitCode {
+    let mut comm = comm;
+    for _ in 0..300 {
+        let both = Barrier::new(2);
+        let reopened = std::thread::scope(|scope| {
+            let opener = scope.spawn(|| {
+                both.wait();
+                MpiComm::world()
+            });
+            both.wait();
+            drop(comm);
+            opener.join().expect("no panic")
+        });
+        match reopened {
+            Ok(open) if open.barrier().is_ok() => comm = open,
+            Err(CommError::Unavailable { .. }) => return ExitCode::SUCCESS,
+            _ => return ExitCode::FAILURE,
+        }
+    }
+    ExitCode::SUCCESS
+}
+
 fn run(comm: &MpiComm, how: &str) -> Result<(), CommError> {
     let last = comm.rank() + 1 == comm.size();
+    let far = comm.size() - 1;
+    if let Some(how) = how.strip_prefix("own-hook-") {
+        // A program that is quiet about its panics.
+        std::panic::set_hook(Box::new(|_| ()));
+        return run(comm, how);
+    }
     match how {
         "panic" => {
             assert!(!last, "wing fell off");
@@ -85,6 +130,41 @@ fn run(comm: &MpiComm, how: &str) -> Result<(), CommError> {
                 return Ok(());
             }
             comm.barrier()
+        }
+        // All leave but the first, or the first two.
+        "leaves-recv" | "leaves-send" if comm.rank() > 0 => Ok(()),
+        "leaves-exchange" if last || comm.rank() > 1 => Ok(()),
+        "leaves-recv" => comm.recv(far, 1, &mut [0]),
+        "leaves-send" => {
+            let long = vec![0; 1_000_000];
+            (0..100).try_for_each(|_| comm.send(far, 1, &long))
+        }
+        "leaves-exchange" => {
+            let mut workspace = Workspace::new();
+            let mut exchange = |peer| {
+                let messages = [Message {
+                    peer,
+                    len: 1_000_000,
+                }];
+                comm.exchange(1, &messages, &messages, &mut Nothing, &mut workspace)
+            };
+            let outcome = exchange(far);
+            // The workspace can be used again, with those who are left.
+            if comm.size() > 2 {
+                exchange(1 - comm.rank())?;
+            }
+            outcome
+        }
+        "last-words" => {
+            if last {
+                (0..far).try_for_each(|to| comm.send(to, 1, b"last words"))
+            } else {
+                std::thread::sleep(Duration::from_millis(500));
+                let mut words = [0; 10];
+                comm.recv(far, 1, &mut words)?;
+                assert_eq!(&words, b"last words");
+                Ok(())
+            }
         }
         _ => comm.barrier(),
     }

@@ -54,39 +54,49 @@ pub fn agree<T, E: Display>(
     outcome: Result<T, E>,
 ) -> Result<T, Agreed> {
     let rank = comm.rank();
-    let lost = |error: CommError| {
-        let cause = match &outcome {
-            Ok(_) => format!("no agreement: {error}"),
-            Err(own) => format!("{own} (no agreement: {error})"),
-        };
-        Agreed {
-            rank,
-            cause,
-            failed: vec![rank],
-        }
-    };
-    let mut flags = vec![0; comm.size()];
-    comm.all_gather(&[u8::from(outcome.is_err())], &mut flags)
-        .map_err(lost)?;
-    let failed: Vec<usize> = (0..flags.len()).filter(|&rank| flags[rank] != 0).collect();
-    let Some(&lowest) = failed.first() else {
-        return outcome.map_err(|own| Agreed {
+    match first_failure(comm, outcome.as_ref().err()) {
+        Ok(None) => outcome.map_err(|own| Agreed {
             rank,
             cause: own.to_string(),
             failed: vec![rank],
-        });
+        }),
+        Ok(Some(agreed)) => Err(agreed),
+        Err(error) => {
+            let cause = match &outcome {
+                Ok(_) => format!("no agreement: {error}"),
+                Err(own) => format!("{own} (no agreement: {error})"),
+            };
+            Err(Agreed {
+                rank,
+                cause,
+                failed: vec![rank],
+            })
+        }
+    }
+}
+
+/// The failures of all ranks, if there is any, the same on every rank; `own` is that of this rank. Collective.
+pub(crate) fn first_failure(
+    comm: &(impl Communicator + ?Sized),
+    own: Option<&impl Display>,
+) -> Result<Option<Agreed>, CommError> {
+    let mut flags = vec![0; comm.size()];
+    comm.all_gather(&[u8::from(own.is_some())], &mut flags)?;
+    let failed: Vec<usize> = (0..flags.len()).filter(|&rank| flags[rank] != 0).collect();
+    let Some(&lowest) = failed.first() else {
+        return Ok(None);
     };
-    let cause = match &outcome {
-        Err(own) if rank == lowest => own.to_string().into_bytes(),
+    let cause = match own {
+        Some(own) if comm.rank() == lowest => own.to_string().into_bytes(),
         _ => Vec::new(),
     };
-    let causes = comm.all_gather_v(&cause).map_err(lost)?;
+    let causes = comm.all_gather_v(&cause)?;
     let cause = String::from_utf8_lossy(&causes[lowest]).into_owned();
-    Err(Agreed {
+    Ok(Some(Agreed {
         rank: lowest,
         cause,
         failed,
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! What each rank says it wants when the ranks meet, and the check that they want the same.
 
-use crate::{CommError, Operation};
+use crate::{CommError, Operation, Reduction};
 
 /// The arguments of a collective call, as far as the ranks have to agree on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) operation: Operation,
-    /// The root, or a second number that must be equal on all ranks (the element size of a reduction); else 0.
+    /// The root, or the element size of a reduction; else 0.
     pub(crate) root: u64,
     /// The length of the buffer, or how many there are.
     pub(crate) len: u64,
-    /// The length of the second buffer (`all_gather`), or which window is meant.
+    /// The length of the second buffer (`all_gather`), which window is meant, or how to reduce.
     pub(crate) extra: u64,
+    /// Bytes that the call needs and this rank could not have; else 0.
+    pub(crate) lacks: u64,
 }
 
 impl Call {
@@ -21,6 +23,7 @@ impl Call {
             root: 0,
             len: 0,
             extra: 0,
+            lacks: 0,
         }
     }
 
@@ -43,6 +46,21 @@ impl Call {
             extra: extra as u64,
             ..self
         }
+    }
+
+    pub(crate) fn reduction(self, reduction: Reduction) -> Self {
+        let [root, extra] = reduction.to_numbers();
+        Self {
+            root,
+            extra,
+            ..self
+        }
+    }
+
+    /// Of `len` bytes, `memory` says whether they could be had. One rank without them is the error of all.
+    pub(crate) fn with_memory<T>(self, len: usize, memory: Option<&T>) -> Self {
+        let lacks = if memory.is_some() { 0 } else { len as u64 };
+        Self { lacks, ..self }
     }
 }
 
@@ -93,8 +111,15 @@ pub(crate) fn check(
             }
         }
         Operation::AllReduce => {
-            if let Some((rank, call)) = odd_one(&|call| call.root != first.root) {
-                return differing(rank, "an element size in bytes of", call.root, first.root);
+            let reduction = |call: &Call| Reduction::from_numbers([call.root, call.extra]);
+            let allowed = reduction(&first);
+            if let Some((rank, call)) = odd_one(&|call| reduction(call) != allowed) {
+                let given = reduction(&call);
+                return Err(CommError::Reductions {
+                    rank,
+                    given,
+                    allowed,
+                });
             }
         }
         _ => {}
@@ -110,7 +135,11 @@ pub(crate) fn check(
         && first.len != 0
         && (first.root == 0 || first.len % first.root != 0)
     {
-        return differing(0, "an element size in bytes of", first.root, first.len);
+        return Err(CommError::Element {
+            operation,
+            element: first.root,
+            len: first.len,
+        });
     }
     if operation == Operation::AllGather {
         let whole = first.len.saturating_mul(size as u64);
@@ -127,6 +156,13 @@ pub(crate) fn check(
         && let Some((rank, call)) = odd_one(&|call| call.len != size as u64)
     {
         return differing(rank, "a number of parts of", call.len, size as u64);
+    }
+    if let Some((rank, call)) = odd_one(&|call| call.lacks != 0) {
+        return Err(CommError::Allocation {
+            operation,
+            rank,
+            bytes: call.lacks,
+        });
     }
     Ok(())
 }
@@ -148,6 +184,7 @@ pub(crate) fn groups(wishes: &[(Option<u32>, i64)]) -> Vec<(u32, Vec<usize>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ReduceOp;
 
     #[test]
     fn different_calls_are_named() {
@@ -179,11 +216,54 @@ mod tests {
             check(&[call(2, 8), call(2, 8)].into_iter()),
             Err(CommError::RankOutOfRange { .. })
         ));
-        let reduce = |element, len| Call::new(Operation::AllReduce).root(element).len(len);
+        let reduce = |element, len| {
+            let reduction = Reduction::own(element);
+            Call::new(Operation::AllReduce)
+                .reduction(reduction)
+                .len(len)
+        };
         assert!(check(&[reduce(0, 0); 2].into_iter()).is_ok());
         assert!(check(&[reduce(8, 16); 2].into_iter()).is_ok());
-        assert!(check(&[reduce(8, 12); 2].into_iter()).is_err());
+        assert_eq!(
+            check(&[reduce(8, 12); 2].into_iter())
+                .unwrap_err()
+                .to_string(),
+            "all_reduce: an element size of 8 bytes does not divide a length of 12 bytes"
+        );
         assert!(check(&[reduce(0, 12); 2].into_iter()).is_err());
+    }
+
+    #[test]
+    fn reductions_are_compared() {
+        let call = |reduction| Call::new(Operation::AllReduce).reduction(reduction).len(8);
+        let calls = [
+            call(Reduction::of::<f64>(ReduceOp::Sum)),
+            call(Reduction::of::<i64>(ReduceOp::Sum)),
+        ];
+        assert_eq!(
+            check(&calls.into_iter()).unwrap_err().to_string(),
+            "all_reduce: rank 1 reduces by sum of i64, rank 0 by sum of f64"
+        );
+    }
+
+    #[test]
+    fn one_rank_without_memory_is_an_error() {
+        let call = |memory: Option<&()>| {
+            Call::new(Operation::AllReduce)
+                .reduction(Reduction::own(1))
+                .len(10)
+                .with_memory(40, memory)
+        };
+        assert!(check(&[call(Some(&())); 2].into_iter()).is_ok());
+        let error = CommError::Allocation {
+            operation: Operation::AllReduce,
+            rank: 1,
+            bytes: 40,
+        };
+        assert_eq!(
+            check(&[call(Some(&())), call(None), call(None)].into_iter()),
+            Err(error)
+        );
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{CommError, ExchangeJob, Message, SharedBytes, Workspace};
+use crate::{CommError, ExchangeJob, Message, Reduction, SharedBytes, Workspace};
+
+/// The largest tag of a message: what every message-passing library carries.
+pub const MAX_TAG: u32 = 32_767;
 
 /// A group of ranks that can talk to each other, seen from one of them.
 ///
@@ -55,18 +58,19 @@ pub trait Communicator: Send + Sync {
 
     /// Folds the `buf` of all ranks into one value and leaves it in the `buf` of each: `fold(acc, next)` folds `next` into
     /// `acc`, from the left in rank order, `((b₀ ∘ b₁) ∘ b₂) ∘ …`, so the bits are the same on every rank and in every run.
-    /// Collective; equal lengths, equal `element`.
+    /// Collective; equal lengths, equal `reduction`.
     ///
-    /// `element` is the size in bytes of what `fold` treats as a unit. It divides the length, and the buffer may be cut
-    /// between elements: `fold` then sees corresponding pieces of equal length, each as aligned as an array of elements
-    /// is if every `buf` is. Give `buf.len()` when `fold` needs the whole.
+    /// The element size of `reduction` is that of what `fold` treats as a unit. It divides the length, and the buffer may be
+    /// cut between elements: `fold` then sees corresponding pieces of equal length, each as aligned as an array of elements
+    /// is if every `buf` is. Give `Reduction::own(buf.len())` when `fold` needs the whole.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier), and when lengths or element sizes differ, or the length is no multiple of `element`.
+    /// As [`barrier`](Self::barrier), and when lengths or reductions differ, the length is no multiple of the element size,
+    /// or a rank cannot have the memory.
     fn all_reduce(
         &self,
         buf: &mut [u8],
-        element: usize,
+        reduction: Reduction,
         fold: &(dyn Fn(&mut [u8], &[u8]) + Sync),
     ) -> Result<(), CommError>;
 
@@ -81,16 +85,19 @@ pub trait Communicator: Send + Sync {
         key: i64,
     ) -> Result<Option<Box<dyn Communicator>>, CommError>;
 
-    /// Sends `buf` to rank `to`, which calls [`recv`](Self::recv) with the same `tag` and length. May wait for it.
+    /// Sends `buf` to rank `to`, which calls [`recv`](Self::recv) with the same `tag`, at most [`MAX_TAG`], and length. May
+    /// wait for it.
     ///
     /// # Errors
-    /// When `to` is out of range or this rank, has left or has panicked, does not come in time, or expects another length.
+    /// When `to` is out of range or this rank, the tag is too large, or `to` has left, has panicked or does not come in time.
+    /// Whether the sender learns that the receiver expects another length is up to the communicator.
     fn send(&self, to: usize, tag: u32, buf: &[u8]) -> Result<(), CommError>;
 
     /// Receives the next message from rank `from` with this `tag`; it fills `buf` exactly.
     ///
     /// # Errors
-    /// When `from` is out of range or this rank, has left or has panicked, does not send in time, or sent another length.
+    /// When `from` is out of range or this rank, the tag is too large, or `from` has left, has panicked, does not send in
+    /// time, or sent another length. What a rank sent before it left arrives.
     fn recv(&self, from: usize, tag: u32, buf: &mut [u8]) -> Result<(), CommError>;
 
     /// Exchanges messages with neighbours: each send is packed and started in turn; then
@@ -100,7 +107,8 @@ pub trait Communicator: Send + Sync {
     /// for the peers' matching calls (`exchange`, or `send` and `recv`, with the same tag).
     ///
     /// # Errors
-    /// As [`send`](Self::send) and [`recv`](Self::recv). Peers of a rank that fails may learn of it only by waiting in vain.
+    /// As [`send`](Self::send) and [`recv`](Self::recv). Peers of a rank that fails and stays may learn of it only by waiting
+    /// in vain.
     fn exchange(
         &self,
         tag: u32,
@@ -161,10 +169,10 @@ macro_rules! communicator_by_reference {
             fn all_reduce(
                 &self,
                 buf: &mut [u8],
-                element: usize,
+                reduction: Reduction,
                 fold: &(dyn Fn(&mut [u8], &[u8]) + Sync),
             ) -> Result<(), CommError> {
-                (**self).all_reduce(buf, element, fold)
+                (**self).all_reduce(buf, reduction, fold)
             }
             fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Box<dyn Communicator>>, CommError> {
                 (**self).split(color, key)

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::{FileMode, Reduction};
+
 /// A call that involves other ranks, as named in errors and in panic messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -166,7 +168,7 @@ pub enum CommError {
         /// The rank that called.
         rank: usize,
     },
-    /// A tag above what the library carries.
+    /// A tag above [`MAX_TAG`](crate::MAX_TAG).
     #[error("{operation}: tag {given} is too large, allowed are 0..={allowed}")]
     Tag {
         /// The call.
@@ -190,6 +192,28 @@ pub enum CommError {
         /// The length that would have fitted.
         allowed: u64,
     },
+    /// A buffer that is no whole number of elements.
+    #[error(
+        "{operation}: an element size of {element} bytes does not divide a length of {len} bytes"
+    )]
+    Element {
+        /// The call.
+        operation: Operation,
+        /// The element size in bytes, the same on all ranks.
+        element: u64,
+        /// The length in bytes, the same on all ranks.
+        len: u64,
+    },
+    /// Ranks asked for different reductions in one call.
+    #[error("all_reduce: rank {rank} reduces by {given}, rank 0 by {allowed}")]
+    Reductions {
+        /// The lowest rank that differs from rank 0.
+        rank: usize,
+        /// Its reduction.
+        given: Reduction,
+        /// That of rank 0.
+        allowed: Reduction,
+    },
     /// Ranks named different roots in one collective call.
     #[error("{operation}: rank {rank} names root {given}, rank 0 names root {allowed}")]
     Root {
@@ -212,7 +236,7 @@ pub enum CommError {
         /// The call it is in.
         other: Operation,
     },
-    /// A rank panicked, so no call that needs it can end.
+    /// A rank panicked, so no call that needs it can end: the communicator can no longer be used.
     #[error("{operation}: rank {rank} panicked{}: {message}", within(*during))]
     Panicked {
         /// The call that cannot end.
@@ -225,6 +249,9 @@ pub enum CommError {
         message: String,
     },
     /// A rank has ended or dropped its communicator while others wait for it.
+    ///
+    /// Collective calls on this communicator are over: later ones fail too, on thread ranks with this same value. Messages
+    /// to and from other ranks still go.
     #[error("{operation}: rank {rank} has left and will not take part")]
     Departed {
         /// The call that cannot end.
@@ -233,6 +260,9 @@ pub enum CommError {
         rank: usize,
     },
     /// Ranks did not come within the time limit.
+    ///
+    /// After a collective call that gave up the ranks are no longer in step, and the communicator can no longer be used: on
+    /// thread ranks later collective calls, also those of the ranks that were late, fail with this same value.
     #[error("{operation}: gave up after {limit:?} of waiting for ranks {missing:?}")]
     Timeout {
         /// The call that waited.
@@ -285,6 +315,24 @@ pub enum CommError {
         op: &'static str,
         /// The element type.
         element: &'static str,
+    },
+    /// Ranks opened different files, or one file for different things, in one call.
+    #[error(
+        "open_shared: rank {rank} opens {} for {given_mode}, rank 0 opens {} for {allowed_mode}",
+        given.display(),
+        allowed.display()
+    )]
+    Files {
+        /// The lowest rank that differs from rank 0.
+        rank: usize,
+        /// Its path.
+        given: PathBuf,
+        /// What it opens it for.
+        given_mode: FileMode,
+        /// The path of rank 0.
+        allowed: PathBuf,
+        /// What rank 0 opens it for.
+        allowed_mode: FileMode,
     },
     /// An error of the file system.
     #[error("{operation}: rank {rank}: {}: {message}", path.display())]

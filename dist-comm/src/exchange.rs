@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::memory::{ALIGNMENT, AlignedBytes};
-use crate::{CommError, Operation};
+use crate::{CommError, MAX_TAG, Operation};
 
 /// One message of an [`exchange`](crate::Communicator::exchange): with whom, and how many bytes.
 ///
@@ -35,7 +35,6 @@ pub trait ExchangeJob {
 pub struct Workspace {
     pub(crate) sends: Buffers,
     /// Only for communicators that cannot unpack from the memory of the sender.
-    #[cfg(feature = "mpi")]
     pub(crate) recvs: Buffers,
 }
 
@@ -49,10 +48,33 @@ impl Workspace {
     /// Bytes held.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        let sends = self.sends.bytes.len();
-        #[cfg(feature = "mpi")]
-        let sends = sends + self.recvs.bytes.len();
-        sends
+        self.sends.bytes.len() + self.recvs.bytes.len()
+    }
+
+    /// A buffer for each of the messages to send and to receive, for who implements
+    /// [`Communicator::exchange`](crate::Communicator::exchange). Each has its message's length and starts at a multiple of
+    /// 64 bytes; what they hold is not specified. `rank` is that of the caller, for errors. Local.
+    ///
+    /// ```
+    /// use dist_comm::{Message, Workspace};
+    ///
+    /// let mut workspace = Workspace::new();
+    /// let message = |len| Message { peer: 1, len };
+    /// let (sends, recvs) = workspace.buffers(0, &[message(3), message(100)], &[message(7)])?;
+    /// assert_eq!((sends[1].len(), recvs[0].len()), (100, 7));
+    /// # Ok::<(), dist_comm::CommError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CommError::Allocation`] when the memory cannot be had.
+    #[expect(clippy::type_complexity, reason = "two lists of buffers, and an error")]
+    pub fn buffers(
+        &mut self,
+        rank: usize,
+        sends: &[Message],
+        recvs: &[Message],
+    ) -> Result<(Vec<&mut [u8]>, Vec<&mut [u8]>), CommError> {
+        Ok((self.sends.cut(sends, rank)?, self.recvs.cut(recvs, rank)?))
     }
 }
 
@@ -100,6 +122,18 @@ impl Buffers {
         }
         Ok(cut)
     }
+}
+
+/// Checks the tag of a message.
+pub(crate) fn check_tag(operation: Operation, tag: u32) -> Result<(), CommError> {
+    if tag > MAX_TAG {
+        return Err(CommError::Tag {
+            operation,
+            given: tag,
+            allowed: MAX_TAG,
+        });
+    }
+    Ok(())
 }
 
 /// Checks the peers of an exchange.

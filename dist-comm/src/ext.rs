@@ -2,8 +2,11 @@
 
 use bytemuck::Pod;
 
-use crate::reduce::fold_bytes;
-use crate::{CommError, Communicator, Operation, ReduceOp, Reducible};
+use crate::reduce::{Fold, fold_bytes};
+use crate::{CommError, Communicator, Operation, ReduceOp, Reducible, Reduction};
+
+/// A broadcast of more bytes than this begins with the question whether every rank has the memory.
+const ASK_ABOVE: usize = 1 << 20;
 
 /// Collective calls on plain values instead of bytes; for every [`Communicator`], `dyn Communicator` included.
 ///
@@ -18,14 +21,15 @@ use crate::{CommError, Communicator, Operation, ReduceOp, Reducible};
 /// # Ok::<(), dist_comm::RunError<dist_comm::CommError>>(())
 /// ```
 pub trait CommExt: Communicator {
-    /// Reduces one value of each rank; the result is the same on all, folded from the left in rank order. Collective.
+    /// Reduces one value of each rank; the result is the same on all, folded from the left in rank order. Collective; equal
+    /// types, equal operations.
     ///
     /// # Errors
-    /// As [`Communicator::all_reduce`], and [`CommError::Reduction`] when the type does not have the operation.
+    /// As [`Communicator::all_reduce`]; [`CommError::Reductions`] when types or operations differ, and
+    /// [`CommError::Reduction`] when the type does not have the operation.
     fn all_reduce_value<T: Reducible>(&self, value: T, op: ReduceOp) -> Result<T, CommError> {
-        let fold = T::folder(op)?;
         let mut wire = value.into_wire();
-        self.all_reduce_with(std::slice::from_mut(&mut wire), fold)?;
+        reduce::<T>(self, std::slice::from_mut(&mut wire), op)?;
         Ok(T::from_wire(wire))
     }
 
@@ -38,7 +42,7 @@ pub trait CommExt: Communicator {
         values: &mut [T],
         op: ReduceOp,
     ) -> Result<(), CommError> {
-        self.all_reduce_with(values, T::folder(op)?)
+        reduce::<T>(self, values, op)
     }
 
     /// As [`all_reduce_slice`](Self::all_reduce_slice) with the caller's own fold of `next` into `acc`. Collective.
@@ -52,7 +56,7 @@ pub trait CommExt: Communicator {
     ) -> Result<(), CommError> {
         self.all_reduce(
             bytemuck::cast_slice_mut(values),
-            size_of::<T>(),
+            Reduction::own(size_of::<T>()),
             &|acc, next| fold_bytes(acc, next, &fold),
         )
     }
@@ -78,26 +82,27 @@ pub trait CommExt: Communicator {
     /// The bytes of rank `root`, on every rank, which need not know their number. Collective; others give anything.
     ///
     /// # Errors
-    /// As [`Communicator::broadcast`], and [`CommError::Allocation`] on a rank without the memory.
+    /// As [`Communicator::broadcast`], and [`CommError::Allocation`], on all ranks, when one cannot have the memory.
     fn broadcast_vec(&self, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>, CommError> {
-        let operation = Operation::Broadcast;
-        let bytes_len = self.broadcast_value(root, bytes.len() as u64)?;
+        let wanted = self.broadcast_value(root, bytes.len() as u64)?;
+        let len = usize::try_from(wanted).unwrap_or(usize::MAX);
         let mut bytes = bytes;
-        let failed = |_| CommError::Allocation {
-            operation,
-            rank: self.rank(),
-            bytes: bytes_len,
-        };
+        let mut has_memory = true;
         if self.rank() != root {
-            let len = usize::try_from(bytes_len).map_err(|_| CommError::Allocation {
-                operation,
-                rank: self.rank(),
-                bytes: bytes_len,
-            })?;
             bytes.clear();
-            bytes.try_reserve_exact(len).map_err(failed)?;
-            bytes.resize(len, 0);
+            has_memory = bytes.try_reserve_exact(len).is_ok();
         }
+        if len > ASK_ABOVE {
+            let all = self.all_gather_value(u8::from(has_memory))?;
+            if let Some(rank) = all.iter().position(|&has_memory| has_memory == 0) {
+                return Err(CommError::Allocation {
+                    operation: Operation::Broadcast,
+                    rank,
+                    bytes: wanted,
+                });
+            }
+        }
+        bytes.resize(len, 0);
         self.broadcast(root, &mut bytes)?;
         Ok(bytes)
     }
@@ -127,7 +132,7 @@ pub trait CommExt: Communicator {
     /// The slices of all ranks, of any lengths, by rank, on rank `root`; `None` elsewhere. Collective.
     ///
     /// # Errors
-    /// As [`Communicator::gather_v`], and [`CommError::Length`] when a rank gave a part of an element.
+    /// As [`Communicator::gather_v`], and [`CommError::Length`], on `root` alone, when a rank gave a part of an element.
     fn gather_slice<T: Pod>(
         &self,
         root: usize,
@@ -142,7 +147,8 @@ pub trait CommExt: Communicator {
     /// Sends `values[r]` to each rank `r`; the result is by sender. Collective; one entry per rank.
     ///
     /// # Errors
-    /// As [`Communicator::all_to_all_v`], and [`CommError::Length`] when a rank gave a part of an element.
+    /// As [`Communicator::all_to_all_v`], and [`CommError::Length`], on the receiver alone, when a rank gave a part of an
+    /// element.
     fn all_to_all_slice<T: Pod>(&self, values: &[&[T]]) -> Result<Vec<Vec<T>>, CommError> {
         let bytes: Vec<&[u8]> = values
             .iter()
@@ -153,6 +159,26 @@ pub trait CommExt: Communicator {
 }
 
 impl<C: Communicator + ?Sized> CommExt for C {}
+
+/// A rank whose type does not have the operation meets the others all the same, so that they do not wait for it.
+fn reduce<T: Reducible>(
+    comm: &(impl Communicator + ?Sized),
+    values: &mut [T::Wire],
+    op: ReduceOp,
+) -> Result<(), CommError> {
+    let (fold, lacks): (Fold<T::Wire>, _) = match T::folder(op) {
+        Ok(fold) => (fold, Ok(())),
+        Err(error) => (|_, _| (), Err(error)),
+    };
+    let reduction = Reduction::of::<T>(op);
+    let fold = |acc: &mut [u8], next: &[u8]| fold_bytes(acc, next, &fold);
+    if lacks.is_ok() {
+        return comm.all_reduce(bytemuck::cast_slice_mut(values), reduction, &fold);
+    }
+    // The values stay as they are.
+    comm.all_reduce(&mut bytemuck::cast_slice(values).to_vec(), reduction, &fold)?;
+    lacks
+}
 
 fn elements_of_ranks<T: Pod>(
     parts: &[Vec<u8>],

@@ -4,13 +4,16 @@
 //! are what a message-passing library's own file layer comes down to, and ranks that write disjoint parts need no
 //! coordination. The communicator adds what the operating system lacks: outcomes that are the same on all ranks.
 
+use std::ffi::OsStr;
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::agree::Agreed;
-use crate::{CommError, Communicator, Operation, agree};
+use crate::agree::first_failure;
+use crate::{CommError, Communicator, Operation};
 
 /// What a shared file is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,10 +26,24 @@ pub enum FileMode {
     Create,
 }
 
+impl FileMode {
+    const ALL: [Self; 3] = [Self::Read, Self::ReadWrite, Self::Create];
+}
+
+impl fmt::Display for FileMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "reading",
+            Self::ReadWrite => "reading and writing",
+            Self::Create => "creating",
+        })
+    }
+}
+
 /// A file opened by all ranks of a communicator. Offsets and lengths are in bytes.
 ///
 /// `read_at` and `write_at` are local: any rank, any time, parts that do not overlap. The `_all` forms, `set_len` and `sync`
-/// are collective and give every rank the same error.
+/// are collective and give every rank the same error; they fail as [`Communicator::barrier`] does when ranks do not meet.
 pub trait SharedFile: Send + Sync {
     /// Length of the file as it is now. Local.
     ///
@@ -97,17 +114,19 @@ pub trait SharedFile: Send + Sync {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait SharedFileOps: Communicator {
-    /// Opens one file on all ranks. Collective; equal paths and modes.
+    /// Opens one file on all ranks. Collective; equal modes, and equal paths, as written.
     ///
     /// [`FileMode::Create`] makes the file on rank 0 before the others open it.
     ///
     /// # Errors
+    /// As [`Communicator::barrier`]; [`CommError::Files`] when paths or modes differ, and nothing is opened or made;
     /// [`CommError::File`] of the lowest rank that failed, on all.
     fn open_shared<'c>(
         &'c self,
         path: &Path,
         mode: FileMode,
     ) -> Result<Box<dyn SharedFile + 'c>, CommError> {
+        same_file(self, path, mode)?;
         let rank = self.rank();
         let open = |create: bool| {
             let writes = mode != FileMode::Read;
@@ -167,8 +186,41 @@ fn settle<T>(
     path: &Path,
     outcome: io::Result<T>,
 ) -> Result<T, CommError> {
-    agree::agree(comm, outcome)
-        .map_err(|Agreed { rank, cause, .. }| failure(operation, rank, path, cause))
+    let failed = first_failure(comm, outcome.as_ref().err())?;
+    match (failed, outcome) {
+        (None, Ok(value)) => Ok(value),
+        (None, Err(own)) => Err(failure(operation, comm.rank(), path, own.to_string())),
+        (Some(agreed), _) => Err(failure(operation, agreed.rank, path, agreed.cause)),
+    }
+}
+
+/// Checks that all ranks mean the same file and want the same of it. Collective.
+fn same_file(
+    comm: &(impl Communicator + ?Sized),
+    path: &Path,
+    mode: FileMode,
+) -> Result<(), CommError> {
+    let wish = [&[mode as u8], path.as_os_str().as_bytes()].concat();
+    let wishes = comm.all_gather_v(&wish)?;
+    let Some(rank) = wishes.iter().position(|wish| *wish != wishes[0]) else {
+        return Ok(());
+    };
+    let read = |rank: usize| {
+        let (mode, path) = wishes[rank].split_first().unwrap_or((&0, &[]));
+        let mode = FileMode::ALL.get(usize::from(*mode)).copied();
+        (
+            PathBuf::from(OsStr::from_bytes(path)),
+            mode.unwrap_or(FileMode::Read),
+        )
+    };
+    let ((given, given_mode), (allowed, allowed_mode)) = (read(rank), read(0));
+    Err(CommError::Files {
+        rank,
+        given,
+        given_mode,
+        allowed,
+        allowed_mode,
+    })
 }
 
 impl<C: Communicator + ?Sized> SharedFile for PositionedFile<'_, C> {

@@ -46,6 +46,7 @@ mod error;
 mod exchange;
 mod ext;
 mod file;
+mod limit;
 mod memory;
 #[cfg(feature = "mpi")]
 mod mpi;
@@ -57,7 +58,7 @@ pub mod testkit;
 mod threads;
 mod window;
 
-pub use self::communicator::Communicator;
+pub use self::communicator::{Communicator, MAX_TAG};
 pub use self::error::{CommError, Operation};
 pub use self::exchange::{ExchangeJob, Message, Workspace};
 pub use self::ext::CommExt;
@@ -66,7 +67,7 @@ pub use self::memory::SharedBytes;
 #[cfg(feature = "mpi")]
 pub use self::mpi::MpiComm;
 pub use self::pages::prefer_large_pages;
-pub use self::reduce::{Fold, ReduceOp, Reducible};
+pub use self::reduce::{Fold, ReduceOp, Reducible, Reduction};
 pub use self::single::SingleComm;
 pub use self::threads::{RankFailure, RunError, ThreadComm, ThreadRun};
 pub use self::window::{Get, OneSided, Put, Window};

@@ -8,18 +8,22 @@ mod area;
 mod collective;
 mod frame;
 mod mailbox;
+mod making;
 mod meeting;
 mod message;
 mod one_sided;
+mod patience;
 mod raw;
 mod raw_window;
 mod requests;
 mod session;
 mod shared;
+mod words;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use self::area::Area;
 use self::mailbox::Mailbox;
@@ -38,14 +42,20 @@ use crate::{CommError, Operation};
 /// has less, only the thread that started it may call, and others get [`CommError::Unavailable`].
 ///
 /// On one node the ranks meet in shared memory: that is how short collective calls are fast, how different calls are
-/// noticed, and how a rank that has left is noticed ([`CommError::Departed`]). Across nodes the same checks go by messages; a
-/// rank that leaves early is then not noticed. Setting `DIST_COMM_SHARED_MEMORY=0` has ranks of one node behave as if
-/// they were apart. There is no time limit.
+/// noticed, and how a rank that has left is noticed ([`CommError::Departed`]), by those who wait for its messages too. Across
+/// nodes the same checks go by messages, and a rank waits no longer than an hour, or the seconds in the variable
+/// `DIST_COMM_TIMEOUT` ([`CommError::Timeout`]). Where the variable is set it holds for messages on one node too. Setting
+/// `DIST_COMM_SHARED_MEMORY=0` has ranks of one node behave as if they were apart.
 ///
-/// From the first `MpiComm` on, a panic anywhere in the process prints rank, call and message and ends all ranks.
+/// A long message that was sent to a rank that has left cannot be taken back from every library. `exchange` then gives
+/// its buffers away and returns the error; `send` says why and ends all ranks, as its buffer is the caller's.
 ///
-/// What is dropped is freed later: with the next window, shared memory or part made on the same communicator, or when MPI
-/// is finalised. MPI is finalised when the last value that uses it is dropped, if it was started here.
+/// From the first `MpiComm` on, a panic anywhere in the process prints rank, call and message and ends all ranks. If the
+/// program replaces the panic hook, a panic within a call still does, without the message.
+///
+/// What is dropped is freed later: with the next window, shared memory or part made on the same communicator, with that
+/// communicator (windows and shared memory), or when MPI is finalised. MPI is finalised when the last value that uses it
+/// is dropped, if it was started here.
 #[derive(Clone)]
 pub struct MpiComm {
     inner: Arc<Inner>,
@@ -70,6 +80,10 @@ pub(crate) struct Inner {
     /// Present when all ranks share a node.
     area: Option<Area>,
     mailbox: Option<Mailbox>,
+    /// How long messages are waited for, and ranks that are apart.
+    limit: Option<Duration>,
+    /// Why no collective call can be made any more.
+    broken: OnceLock<CommError>,
     /// The collective call under way, to refuse a second one.
     current: AtomicU32,
     /// How many things were made here; equal on all ranks.
@@ -128,12 +142,15 @@ impl MpiComm {
         let mut all = vec![0; size];
         comm.all_gather(at, &[u8::from(near)], &mut all)?;
         let near = all.iter().all(|&near| near == 1);
-        let (area, mailbox) = if near {
-            let (area, mailbox) = Area::new(at, comm, size)?;
-            (Some(area), Some(mailbox))
-        } else {
-            (None, None)
-        };
+        let (area, mailbox) = near
+            .then(|| Area::new(at, comm, size).ok())
+            .flatten()
+            .unzip();
+        // One rank without an area, and all do as if they were apart. The call also has all wait until every area is ready.
+        comm.all_gather(at, &[u8::from(area.is_some())], &mut all)?;
+        let all_have_areas = all.iter().all(|&has_area| has_area == 1);
+        let area = area.filter(|_| all_have_areas);
+        let mailbox = mailbox.filter(|_| all_have_areas);
         let inner = Inner {
             session,
             comm,
@@ -145,6 +162,8 @@ impl MpiComm {
             id: session::next_id(),
             parent,
             key,
+            limit: patience::limit(area.is_some()),
+            broken: OnceLock::new(),
             area,
             mailbox,
             current: AtomicU32::new(0),
@@ -220,13 +239,17 @@ impl Drop for Inner {
         if let Some(area) = &self.area {
             area.leave();
         }
+        let mut comms = vec![self.mail, self.apart];
+        if self.broken.get().is_none() {
+            comms.push(self.comm);
+        }
         session::bury(Grave {
             id: self.id,
             yard: self.parent,
             key: self.key,
             sharers: self.size,
             windows: self.area.iter().map(|area| area.win).collect(),
-            comms: vec![self.mail, self.apart, self.comm],
+            comms,
         });
     }
 }

@@ -1,4 +1,6 @@
-//! Reductions of numbers: [`ReduceOp`], [`Reducible`].
+//! Reductions of numbers: [`ReduceOp`], [`Reducible`], and [`Reduction`], by which ranks tell them apart.
+
+use std::fmt;
 
 use bytemuck::Pod;
 
@@ -22,6 +24,15 @@ pub enum ReduceOp {
 }
 
 impl ReduceOp {
+    const ALL: [Self; 6] = [
+        Self::Sum,
+        Self::Prod,
+        Self::Min,
+        Self::Max,
+        Self::And,
+        Self::Or,
+    ];
+
     fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
@@ -34,9 +45,89 @@ impl ReduceOp {
     }
 }
 
+/// What an [`all_reduce`](crate::Communicator::all_reduce) does: the size of its elements, and how two become one.
+///
+/// The ranks compare it, so that different reductions are an error on all and not a different result on each.
+///
+/// ```
+/// use dist_comm::{ReduceOp, Reduction};
+///
+/// assert_eq!(Reduction::of::<f64>(ReduceOp::Max).to_string(), "max of f64");
+/// assert_eq!(Reduction::own(24).to_string(), "a fold of its own of elements of 24 bytes");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reduction {
+    element: u64,
+    /// Operation and type, or 0.
+    how: u64,
+}
+
+impl Reduction {
+    /// A fold of the caller's own, of elements of `element` bytes. The ranks can compare no more than that size.
+    #[must_use]
+    pub fn own(element: usize) -> Self {
+        Self {
+            element: element as u64,
+            how: 0,
+        }
+    }
+
+    /// `op` of numbers of type `T`.
+    #[must_use]
+    pub fn of<T: Reducible>(op: ReduceOp) -> Self {
+        let types = TYPES.len() as u64;
+        Self {
+            element: size_of::<T::Wire>() as u64,
+            how: 1 + op as u64 * types + <T as sealed::Sealed>::NUMBER,
+        }
+    }
+
+    /// The size of an element in bytes.
+    #[must_use]
+    pub fn element(self) -> usize {
+        usize::try_from(self.element).unwrap_or(usize::MAX)
+    }
+
+    /// Two numbers that stand for it between ranks, for who implements [`Communicator`](crate::Communicator).
+    #[must_use]
+    pub fn to_numbers(self) -> [u64; 2] {
+        [self.element, self.how]
+    }
+
+    /// What two numbers from another rank stand for.
+    #[must_use]
+    pub fn from_numbers([element, how]: [u64; 2]) -> Self {
+        Self { element, how }
+    }
+
+    fn names(self) -> Option<(&'static str, &'static str)> {
+        let number = usize::try_from(self.how.checked_sub(1)?).ok()?;
+        let op = ReduceOp::ALL.get(number / TYPES.len())?;
+        Some((op.name(), TYPES[number % TYPES.len()]))
+    }
+}
+
+impl fmt::Display for Reduction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.names() {
+            Some((op, element)) => write!(f, "{op} of {element}"),
+            None => write!(f, "a fold of its own of elements of {} bytes", self.element),
+        }
+    }
+}
+
+/// The types that can be reduced, by their number.
+const TYPES: [&str; 15] = [
+    "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32",
+    "f64", "bool",
+];
+
 mod sealed {
     #[expect(unnameable_types, reason = "that it cannot be named is what seals")]
-    pub trait Sealed {}
+    pub trait Sealed {
+        /// Its place among the types.
+        const NUMBER: u64;
+    }
 }
 
 /// Folds the second value into the first.
@@ -62,8 +153,10 @@ pub trait Reducible: Copy + Send + Sync + 'static + sealed::Sealed {
 }
 
 macro_rules! integers {
-    ($($t:ty),*) => {$(
-        impl sealed::Sealed for $t {}
+    ($($t:ty = $number:literal),*) => {$(
+        impl sealed::Sealed for $t {
+            const NUMBER: u64 = $number;
+        }
         impl Reducible for $t {
             type Wire = Self;
             fn into_wire(self) -> Self {
@@ -86,12 +179,25 @@ macro_rules! integers {
     )*};
 }
 integers!(
-    i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize
+    i8 = 0,
+    i16 = 1,
+    i32 = 2,
+    i64 = 3,
+    i128 = 4,
+    isize = 5,
+    u8 = 6,
+    u16 = 7,
+    u32 = 8,
+    u64 = 9,
+    u128 = 10,
+    usize = 11
 );
 
 macro_rules! floats {
-    ($($t:ty),*) => {$(
-        impl sealed::Sealed for $t {}
+    ($($t:ty = $number:literal),*) => {$(
+        impl sealed::Sealed for $t {
+            const NUMBER: u64 = $number;
+        }
         impl Reducible for $t {
             type Wire = Self;
             fn into_wire(self) -> Self {
@@ -122,9 +228,11 @@ macro_rules! floats {
         }
     )*};
 }
-floats!(f32, f64);
+floats!(f32 = 12, f64 = 13);
 
-impl sealed::Sealed for bool {}
+impl sealed::Sealed for bool {
+    const NUMBER: u64 = 14;
+}
 impl Reducible for bool {
     type Wire = u8;
 
@@ -224,6 +332,34 @@ mod tests {
             f64::folder(ReduceOp::Or).unwrap_err().to_string(),
             "all_reduce: or is not defined for f64"
         );
+    }
+
+    #[test]
+    fn reductions_are_told_apart_and_named() {
+        fn check<T: Reducible>() {
+            for op in ReduceOp::ALL {
+                let reduction = Reduction::of::<T>(op);
+                let name = std::any::type_name::<T>();
+                assert_eq!(reduction.to_string(), format!("{} of {name}", op.name()));
+                assert_eq!(Reduction::from_numbers(reduction.to_numbers()), reduction);
+                assert_eq!(reduction.element(), size_of::<T>());
+            }
+        }
+        check::<i8>();
+        check::<i16>();
+        check::<i32>();
+        check::<i64>();
+        check::<i128>();
+        check::<isize>();
+        check::<u8>();
+        check::<u16>();
+        check::<u32>();
+        check::<u64>();
+        check::<u128>();
+        check::<usize>();
+        check::<f32>();
+        check::<f64>();
+        check::<bool>();
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::call::{self, Call};
-use crate::exchange::{check_peer, check_peers};
+use crate::exchange::{check_peer, check_peers, check_tag};
 use crate::memory::AlignedBytes;
 use crate::window::check_part;
 use crate::{
-    CommError, Communicator, ExchangeJob, Get, Message, OneSided, Operation, Put, SharedBytes,
-    Window, Workspace,
+    CommError, Communicator, ExchangeJob, Get, Message, OneSided, Operation, Put, Reduction,
+    SharedBytes, Window, Workspace,
 };
 
 /// Size 1, no threads, no library: what a serial program hands to code that wants a communicator.
@@ -89,10 +89,14 @@ impl Communicator for SingleComm {
     fn all_reduce(
         &self,
         buf: &mut [u8],
-        element: usize,
+        reduction: Reduction,
         _fold: &(dyn Fn(&mut [u8], &[u8]) + Sync),
     ) -> Result<(), CommError> {
-        self.check(Call::new(Operation::AllReduce).root(element).len(buf.len()))
+        self.check(
+            Call::new(Operation::AllReduce)
+                .reduction(reduction)
+                .len(buf.len()),
+        )
     }
 
     fn split(
@@ -104,22 +108,25 @@ impl Communicator for SingleComm {
         Ok(color.map(|_| Box::new(Self::new()) as Box<dyn Communicator>))
     }
 
-    fn send(&self, to: usize, _tag: u32, _buf: &[u8]) -> Result<(), CommError> {
+    fn send(&self, to: usize, tag: u32, _buf: &[u8]) -> Result<(), CommError> {
+        check_tag(Operation::Send, tag)?;
         check_peer(Operation::Send, to, 0, 1)
     }
 
-    fn recv(&self, from: usize, _tag: u32, _buf: &mut [u8]) -> Result<(), CommError> {
+    fn recv(&self, from: usize, tag: u32, _buf: &mut [u8]) -> Result<(), CommError> {
+        check_tag(Operation::Recv, tag)?;
         check_peer(Operation::Recv, from, 0, 1)
     }
 
     fn exchange(
         &self,
-        _tag: u32,
+        tag: u32,
         sends: &[Message],
         recvs: &[Message],
         job: &mut dyn ExchangeJob,
         _workspace: &mut Workspace,
     ) -> Result<(), CommError> {
+        check_tag(Operation::Exchange, tag)?;
         check_peers(sends, 0, 1)?;
         check_peers(recvs, 0, 1)?;
         job.local();

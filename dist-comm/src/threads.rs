@@ -19,7 +19,9 @@ use self::window::Met;
 use crate::call::{self, Call};
 use crate::memory::AlignedBytes;
 use crate::reduce::{fold_ranks, piece};
-use crate::{CommError, Communicator, ExchangeJob, Message, Operation, SharedBytes, Workspace};
+use crate::{
+    CommError, Communicator, ExchangeJob, Message, Operation, Reduction, SharedBytes, Workspace,
+};
 
 /// Reductions of more bytes than this are cut into a piece per rank.
 const CUT_REDUCTIONS_ABOVE: usize = 4096;
@@ -263,23 +265,30 @@ impl Communicator for ThreadComm {
     fn all_reduce(
         &self,
         buf: &mut [u8],
-        element: usize,
+        reduction: Reduction,
         fold: &(dyn Fn(&mut [u8], &[u8]) + Sync),
     ) -> Result<(), CommError> {
         let (len, size) = (buf.len(), self.size());
-        let call = Call::new(Operation::AllReduce).root(element).len(len);
-        if len <= CUT_REDUCTIONS_ABOVE {
-            let mut whole = AlignedBytes::zeroed(len, Operation::AllReduce, self.rank)?;
-            self.meet(call, &[buf], |met| fold_ranks(&mut whole, met.all(), fold))?;
-            buf.copy_from_slice(&whole);
-            return Ok(());
-        }
-        let own = piece(len, element, self.rank, size);
-        let mut part = AlignedBytes::zeroed(own.len(), Operation::AllReduce, self.rank)?;
-        self.meet(call, &[buf], |met| {
-            let own = own.clone();
+        let call = Call::new(Operation::AllReduce)
+            .reduction(reduction)
+            .len(len);
+        let is_cut = len > CUT_REDUCTIONS_ABOVE;
+        let element = reduction.element();
+        let own = if is_cut {
+            piece(len, element, self.rank, size)
+        } else {
+            0..len
+        };
+        let part = AlignedBytes::try_zeroed(own.len());
+        let asks = call.with_memory(own.len(), part.as_ref());
+        let mut part = part.unwrap_or_default();
+        self.meet(asks, &[buf], |met| {
             fold_ranks(&mut part, met.all().map(|bytes| &bytes[own.clone()]), fold);
         })?;
+        if !is_cut {
+            buf.copy_from_slice(&part);
+            return Ok(());
+        }
         self.meet(call, &[&part], |met| {
             for (rank, bytes) in met.all().enumerate() {
                 buf[piece(len, element, rank, size)].copy_from_slice(bytes);
@@ -337,24 +346,8 @@ impl Communicator for ThreadComm {
 
     fn alloc_shared(&self, len: usize) -> Result<SharedBytes, CommError> {
         let mine = SharedBytes::on_heap(len, self.rank);
-        let mut wish = [0; 9];
-        wish[0] = u8::from(mine.is_ok());
-        wish[1..].copy_from_slice(&(len as u64).to_ne_bytes());
-        self.meet(Call::new(Operation::AllocShared), &[&wish], |met| match met
-            .all()
-            .enumerate()
-            .find(|(_, wish)| wish[0] == 0)
-        {
-            None => Ok(()),
-            Some((rank, wish)) => {
-                let bytes = wish[1..].try_into().map_or(0, u64::from_ne_bytes);
-                Err(CommError::Allocation {
-                    operation: Operation::AllocShared,
-                    rank,
-                    bytes,
-                })
-            }
-        })??;
+        let call = Call::new(Operation::AllocShared).with_memory(len, mine.as_ref().ok());
+        self.meet(call, &[], |_| ())?;
         mine
     }
 }

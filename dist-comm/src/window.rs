@@ -1,5 +1,7 @@
 //! Memory that other ranks read and write without its owner taking part: [`OneSided`], [`Window`].
 
+use std::sync::Arc;
+
 use crate::{CommError, Communicator, Operation};
 
 /// Part of a [`Window`] to be read: `into.len()` bytes of rank `rank`, from byte `offset` on.
@@ -33,12 +35,24 @@ pub trait OneSided: Communicator {
     fn window(&self, len: usize) -> Result<Box<dyn Window>, CommError>;
 }
 
+macro_rules! one_sided_by_reference {
+    ($($pointer:ty),*) => {$(
+        impl<C: OneSided + ?Sized> OneSided for $pointer {
+            fn window(&self, len: usize) -> Result<Box<dyn Window>, CommError> {
+                (**self).window(len)
+            }
+        }
+    )*};
+}
+
+one_sided_by_reference!(&C, Box<C>, Arc<C>);
+
 /// Memory of all ranks, each part owned by one, that any rank reads and writes.
 ///
 /// Access to other ranks is one-sided: the owner does not take part. Getting and putting borrow the window, setting it up
 /// ([`with_local`](Self::with_local), [`fence`](Self::fence)) borrows it mutably and is collective, so the compiler keeps the two
-/// phases apart. What a `get` sees of a `put` that overlaps it in time is not specified, byte by byte; after a `fence` every
-/// rank sees every earlier `put`. Dropping a window is local.
+/// phases apart. Several threads of a rank may get and put at once. What a `get` sees of a `put` that overlaps it in time is
+/// not specified, byte by byte; after a `fence` every rank sees every earlier `put`. Dropping a window is local.
 ///
 /// ```
 /// use dist_comm::{Communicator, OneSided, ThreadComm};

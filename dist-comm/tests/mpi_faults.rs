@@ -50,8 +50,13 @@ fn texts(output: &Output) -> String {
 }
 
 fn ends_badly(ranks: usize, how: &str, says: &[&str]) {
+    ends_badly_with(ranks, how, says, &[]);
+}
+
+fn ends_badly_with(ranks: usize, how: &str, says: &[&str], variables: &[(&str, &str)]) {
     let began = Instant::now();
     let output = mpirun(ranks, how)
+        .envs(variables.iter().copied())
         .output()
         .expect("mpirun starts (Debian package openmpi-bin)");
     let took = began.elapsed();
@@ -74,7 +79,7 @@ fn ends_badly(ranks: usize, how: &str, says: &[&str]) {
 
 #[test]
 fn without_a_fault_all_is_well() {
-    for how in ["", "outlives"] {
+    for how in ["", "outlives", "last-words"] {
         for ranks in [1, 2, 4] {
             let output = mpirun(ranks, how)
                 .output()
@@ -85,6 +90,16 @@ fn without_a_fault_all_is_well() {
                 texts(&output)
             );
         }
+    }
+}
+
+#[test]
+fn a_communicator_opened_while_the_last_one_is_dropped_can_be_used() {
+    for _ in 0..5 {
+        let output = mpirun(1, "reopens")
+            .output()
+            .expect("mpirun starts (Debian package openmpi-bin)");
+        assert!(output.status.success(), "{}", texts(&output));
     }
 }
 
@@ -124,6 +139,49 @@ fn a_panic_in_a_call_names_it() {
             ranks - 1
         );
         ends_badly(ranks, "panic-in-exchange", &[&who]);
+    }
+}
+
+#[test]
+fn a_panic_ends_all_ranks_whatever_the_hook() {
+    for ranks in [2, 4] {
+        let who = |call| format!("rank {} of {ranks} panicked in {call}", ranks - 1);
+        ends_badly(ranks, "own-hook-panic-in-call", &[&who("lend")]);
+        ends_badly(ranks, "own-hook-panic-in-exchange", &[&who("exchange")]);
+        ends_badly(ranks, "own-hook-panic", &[]);
+    }
+}
+
+#[test]
+fn a_rank_that_leaves_is_named_to_who_waits_for_its_messages() {
+    for ranks in [2, 4] {
+        for call in ["recv", "send", "exchange"] {
+            let who = format!(
+                "rank 0: {call}: rank {} has left and will not take part",
+                ranks - 1
+            );
+            ends_badly(ranks, &format!("leaves-{call}"), &[&who]);
+        }
+    }
+}
+
+#[test]
+fn between_nodes_a_wait_has_a_limit() {
+    let variables = [
+        ("DIST_COMM_SHARED_MEMORY", "0"),
+        ("DIST_COMM_TIMEOUT", "1.5"),
+    ];
+    for ranks in [2, 4] {
+        for call in ["recv", "send", "exchange"] {
+            let who = format!(
+                "rank 0: {call}: gave up after 1.5s of waiting for ranks [{}]",
+                ranks - 1
+            );
+            ends_badly_with(ranks, &format!("leaves-{call}"), &[&who], &variables);
+        }
+        let all: Vec<usize> = (0..ranks).collect();
+        let who = format!("rank 0: barrier: gave up after 1.5s of waiting for ranks {all:?}");
+        ends_badly_with(ranks, "leaves", &[&who], &variables);
     }
 }
 

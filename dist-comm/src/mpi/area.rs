@@ -33,13 +33,14 @@ pub(super) struct Area {
     pub(super) win: Win,
     bases: Vec<Base>,
     rank: usize,
-    spins: u32,
+    pub(super) spins: u32,
     /// Meetings so far. Written only by the one thread that is in a meeting.
     meetings: AtomicU64,
 }
 
 impl Area {
-    /// The area, and the mailbox in the same memory. Collective, on ranks of one node.
+    /// The area, and the mailbox in the same memory. Collective, on ranks of one node. They can be used after the next
+    /// collective call, which all ranks make.
     pub(super) fn new(at: At, comm: Comm, size: usize) -> Result<(Self, Mailbox), CommError> {
         let (win, own) = Win::allocate_shared(at, comm, AREA + MAILBOX + ALIGNMENT)?;
         let bases = (0..size)
@@ -49,19 +50,13 @@ impl Area {
         let spins = if size <= cores { SPINS } else { 0 };
         // The halves of the mailbox stay untouched, and so without memory, until there are messages.
         let before = AREA + COUNTERS + ALIGNMENT;
-        // SAFETY: the memory is at least so many bytes of this rank's, and nobody reads it before the barrier.
+        // SAFETY: the memory is at least so many bytes of this rank's, and nobody reads it before the next collective call.
         unsafe { own.start.write_bytes(0, before) };
         win.synchronise(at)?;
-        comm.barrier(at)?;
-        // The same address within a page in every process, so the same start.
-        let aligned = |base: Base| {
-            let skip = base.start.align_offset(ALIGNMENT);
-            Base {
-                start: base.start.wrapping_add(skip),
-                len: AREA,
-            }
-        };
-        let bases: Vec<Base> = bases.into_iter().map(aligned).collect();
+        let bases: Vec<Base> = bases
+            .into_iter()
+            .map(|base: Base| base.aligned(ALIGNMENT, AREA))
+            .collect();
         let behind = |base: &Base| Base {
             start: base.start.wrapping_add(AREA),
             len: MAILBOX,
@@ -147,7 +142,7 @@ impl Area {
         }
         let mut looks = 0u32;
         while !arrived() {
-            if self.counter(rank, LEFT).load(Ordering::Acquire) != 0 {
+            if self.has_left(rank) {
                 // What it did before it left still counts.
                 return arrived();
             }
@@ -163,6 +158,11 @@ impl Area {
     /// This rank will not meet here any more.
     pub(super) fn leave(&self) {
         self.counter(self.rank, LEFT).store(1, Ordering::Release);
+    }
+
+    /// Whether rank `rank` has dropped its communicator.
+    pub(super) fn has_left(&self, rank: usize) -> bool {
+        self.counter(rank, LEFT).load(Ordering::Acquire) != 0
     }
 
     /// What rank `rank` said at `meeting`, the last one.

@@ -7,7 +7,9 @@ use super::{MpiComm, message, shared};
 use crate::call::Call;
 use crate::memory::AlignedBytes;
 use crate::reduce::{fold_ranks, piece};
-use crate::{CommError, Communicator, ExchangeJob, Message, Operation, SharedBytes, Workspace};
+use crate::{
+    CommError, Communicator, ExchangeJob, Message, Operation, Reduction, SharedBytes, Workspace,
+};
 
 /// Reductions up to this many bytes are gathered whole where there is no shared memory.
 const GATHER_REDUCTIONS_UP_TO: usize = 4096;
@@ -167,14 +169,30 @@ impl Communicator for MpiComm {
     fn all_reduce(
         &self,
         buf: &mut [u8],
-        element: usize,
+        reduction: Reduction,
         fold: &(dyn Fn(&mut [u8], &[u8]) + Sync),
     ) -> Result<(), CommError> {
         let operation = Operation::AllReduce;
         let (comm, own, size, len) = (self.inner.comm, self.inner.rank, self.inner.size, buf.len());
         let mut turn = Turn::begin(&self.inner, operation)?;
         let inline = len <= turn.inline();
-        let met = turn.meet(Call::new(operation).root(element).len(len), [0; 3], buf)?;
+        let is_gathered = len <= GATHER_REDUCTIONS_UP_TO;
+        let element = reduction.element();
+        let mine = piece(len, element, own, size);
+        let stride = mine.len().next_multiple_of(64).max(64);
+        // Memory is asked for before the ranks meet, so that the lack of it on one is the error of all.
+        let room = match (inline || size == 1, is_gathered) {
+            (true, _) => 0,
+            (false, true) => len.saturating_mul(size),
+            (false, false) => stride.saturating_mul(size + 1),
+        };
+        let memory = AlignedBytes::try_zeroed(room);
+        let call = Call::new(operation)
+            .reduction(reduction)
+            .len(len)
+            .with_memory(room, memory.as_ref());
+        let met = turn.meet(call, [0; 3], buf)?;
+        let mut memory = memory.unwrap_or_default();
         if inline {
             fold_ranks(buf, (0..size).map(|rank| met.payload(rank, len)), fold);
             return Ok(());
@@ -183,16 +201,14 @@ impl Communicator for MpiComm {
         if size == 1 || len == 0 {
             return Ok(());
         }
-        if len <= GATHER_REDUCTIONS_UP_TO {
-            let mut all = AlignedBytes::zeroed(len * size, operation, own)?;
-            comm.all_gather(turn.at, buf, &mut all)?;
-            fold_ranks(buf, all.chunks_exact(len), fold);
+        if is_gathered {
+            comm.all_gather(turn.at, buf, &mut memory)?;
+            fold_ranks(buf, memory.chunks_exact(len), fold);
             return Ok(());
         }
         // Each rank folds a piece of its own, and then all get all pieces.
-        let mine = piece(len, element, own, size);
-        let stride = mine.len().next_multiple_of(64).max(64);
-        let mut pieces = AlignedBytes::zeroed(stride * size, operation, own)?;
+        let (pieces, folded) = memory.split_at_mut(stride * size);
+        let folded = &mut folded[..mine.len()];
         let mut requests = Requests::new(turn.at, 2 * size);
         for (rank, into) in pieces.chunks_exact_mut(stride).enumerate() {
             let into = &mut into[..mine.len()];
@@ -207,9 +223,8 @@ impl Communicator for MpiComm {
         }
         requests.wait_all()?;
         drop(requests);
-        let mut folded = AlignedBytes::zeroed(mine.len(), operation, own)?;
         fold_ranks(
-            &mut folded,
+            folded,
             pieces
                 .chunks_exact(stride)
                 .map(|piece| &piece[..mine.len()]),
@@ -221,13 +236,13 @@ impl Communicator for MpiComm {
             let (part, after) = rest.split_at_mut(piece(len, element, rank, size).len());
             rest = after;
             if rank == own {
-                part.copy_from_slice(&folded);
+                part.copy_from_slice(folded);
             } else {
                 requests.recv(comm, rank, TAG, part)?;
             }
         }
         for to in (0..size).filter(|&to| to != own) {
-            requests.send(comm, to, TAG, &folded)?;
+            requests.send(comm, to, TAG, folded)?;
         }
         requests.wait_all()
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::Inner;
 use super::area::{Area, INLINE, Words};
+use super::patience::Patience;
 use super::raw::At;
 use super::requests::Requests;
 use super::session::{self, Doing};
@@ -23,6 +24,9 @@ pub(super) struct Turn<'a> {
 impl<'a> Turn<'a> {
     pub(super) fn begin(inner: &'a Inner, operation: Operation) -> Result<Self, CommError> {
         inner.session.check(operation)?;
+        if let Some(error) = inner.broken.get() {
+            return Err(error.clone());
+        }
         let free = inner.current.compare_exchange(
             0,
             operation.code(),
@@ -66,7 +70,7 @@ impl<'a> Turn<'a> {
         let operation = call.operation;
         let code = u64::from(operation.code());
         let words = [
-            code, call.root, call.len, call.extra, note[0], note[1], note[2], 0,
+            code, call.root, call.len, call.extra, note[0], note[1], note[2], call.lacks,
         ];
         let said = if let Some(area) = area {
             let payload = if payload.len() > INLINE { &[] } else { payload };
@@ -75,13 +79,12 @@ impl<'a> Turn<'a> {
                 .map_err(|rank| CommError::Departed { operation, rank })?;
             Said::Near(area, meeting)
         } else {
-            let mut all = vec![[0; 8]; *size];
-            comm.all_gather(
-                self.at,
-                bytemuck::bytes_of(&words),
-                bytemuck::cast_slice_mut(&mut all),
-            )?;
-            Said::Far(all)
+            let mut patience = Patience::new(self.inner, operation);
+            let all =
+                comm.all_gather_words(self.at, &words, *size, &mut || patience.pause(0..*size));
+            Said::Far(all.inspect_err(|error| {
+                self.inner.broken.get_or_init(|| error.clone());
+            })?)
         };
         let met = Met { turn: self, said };
         call::check(&(0..*size).map(|rank| met.call(rank)))?;
@@ -212,7 +215,7 @@ impl Met<'_> {
     }
 
     fn call(&self, rank: usize) -> Call {
-        let [code, root, len, extra, ..] = self.words(rank);
+        let [code, root, len, extra, .., lacks] = self.words(rank);
         let operation = u32::try_from(code)
             .ok()
             .and_then(Operation::from_code)
@@ -222,6 +225,7 @@ impl Met<'_> {
             root,
             len,
             extra,
+            lacks,
         }
     }
 

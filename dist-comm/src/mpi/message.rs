@@ -1,15 +1,17 @@
 //! Messages between two ranks, and the neighbourhood exchange.
 
-use std::slice;
+use std::iter::once;
 use std::sync::atomic::Ordering;
+use std::{mem, slice};
 
 use super::frame::{Frame, HEAD, INLINE, Where, write_head};
 use super::mailbox::Mailbox;
-use super::raw::{At, CHUNK};
+use super::patience::Patience;
+use super::raw::{At, CHUNK, Comm};
 use super::requests::Requests;
-use super::session::Doing;
+use super::session::{Doing, say};
 use super::{Inner, MpiComm};
-use crate::exchange::{check_peer, check_peers};
+use crate::exchange::{check_peer, check_peers, check_tag};
 use crate::{CommError, ExchangeJob, Message, Operation, Workspace};
 
 /// Tags of bytes that travel apart from their frame: taken in turn, so that two threads do not take each other's.
@@ -18,14 +20,7 @@ const TAGS: u32 = 0x7fff;
 impl Inner {
     fn begin(&self, operation: Operation, tag: u32) -> Result<(At, Doing), CommError> {
         self.session.check(operation)?;
-        let allowed = self.session.largest_tag;
-        if tag > allowed {
-            return Err(CommError::Tag {
-                operation,
-                given: tag,
-                allowed,
-            });
-        }
+        check_tag(operation, tag)?;
         Ok((
             At {
                 operation,
@@ -37,6 +32,23 @@ impl Inner {
 
     fn next_tag(&self) -> u32 {
         self.apart_tags.fetch_add(1, Ordering::Relaxed) & TAGS
+    }
+
+    /// Waits for a message of at most [`CHUNK`] bytes: its length.
+    fn await_message(
+        &self,
+        comm: Comm,
+        at: At,
+        (from, tag): (usize, u32),
+        buf: &mut [u8],
+    ) -> Result<usize, CommError> {
+        let mut patience = Patience::new(self, at.operation);
+        loop {
+            if let Some(given) = comm.try_recv(at, from, tag, buf)? {
+                return Ok(given);
+            }
+            patience.pause(once(from))?;
+        }
     }
 
     /// Takes the message of rank `from` whose frame of `given` bytes has come. `unpack` gets its bytes, or nothing when they
@@ -76,7 +88,7 @@ impl Inner {
             }
             Where::Apart(tag) if right => {
                 for chunk in buf.chunks_mut(CHUNK) {
-                    let given = self.apart.recv(at, from, tag, chunk)?;
+                    let given = self.await_message(self.apart, at, (from, tag), chunk)?;
                     if given != chunk.len() {
                         return Err(wrong(given as u64));
                     }
@@ -86,7 +98,7 @@ impl Inner {
             Where::Apart(tag) => {
                 // Received too, so that the sender comes to an end.
                 for _ in 0..said.div_ceil(CHUNK as u64) {
-                    self.apart.recv(at, from, tag, &mut [])?;
+                    self.await_message(self.apart, at, (from, tag), &mut [])?;
                 }
             }
         }
@@ -96,19 +108,37 @@ impl Inner {
 
 pub(super) fn send(comm: &MpiComm, to: usize, tag: u32, buf: &[u8]) -> Result<(), CommError> {
     let inner = &comm.inner;
-    check_peer(Operation::Send, to, inner.rank, inner.size)?;
-    let (at, _doing) = inner.begin(Operation::Send, tag)?;
+    let operation = Operation::Send;
+    check_peer(operation, to, inner.rank, inner.size)?;
+    let (at, _doing) = inner.begin(operation, tag)?;
+    if inner.area.as_ref().is_some_and(|area| area.has_left(to)) {
+        return Err(CommError::Departed {
+            operation,
+            rank: to,
+        });
+    }
     let mut frame = Frame::empty();
     let len = buf.len() as u64;
+    let mut outgoing;
     if let Some(inline) = frame.0[HEAD..].get_mut(..buf.len()) {
         inline.copy_from_slice(buf);
         write_head(&mut frame.0, (len, Where::Inline));
-        return inner.mail.send(at, to, tag, &frame.0[..HEAD + buf.len()]);
+        outgoing = Requests::new(at, 1);
+        outgoing.send(inner.mail, to, tag, &frame.0[..HEAD + buf.len()])?;
+    } else {
+        let apart = inner.next_tag();
+        write_head(&mut frame.0, (len, Where::Apart(apart)));
+        outgoing = Requests::new(at, 2);
+        outgoing.send(inner.mail, to, tag, &frame.0[..HEAD])?;
+        outgoing.send(inner.apart, to, apart, buf)?;
     }
-    let apart = inner.next_tag();
-    write_head(&mut frame.0, (len, Where::Apart(apart)));
-    inner.mail.send(at, to, tag, &frame.0[..HEAD])?;
-    inner.apart.send(at, to, apart, buf)
+    let sent = outgoing.wait_patiently(&mut Patience::new(inner, operation));
+    if let (Err(error), false) = (&sent, outgoing.is_over()) {
+        // The buffer is the caller's: MPI lets go of it, or the program ends here.
+        say(&format!("rank {}: {error}", inner.rank));
+        outgoing.give_up();
+    }
+    sent
 }
 
 pub(super) fn recv(comm: &MpiComm, from: usize, tag: u32, buf: &mut [u8]) -> Result<(), CommError> {
@@ -117,7 +147,7 @@ pub(super) fn recv(comm: &MpiComm, from: usize, tag: u32, buf: &mut [u8]) -> Res
     check_peer(operation, from, inner.rank, inner.size)?;
     let (at, _doing) = inner.begin(operation, tag)?;
     let mut frame = Frame::empty();
-    let given = inner.mail.recv(at, from, tag, &mut frame.0)?;
+    let given = inner.await_message(inner.mail, at, (from, tag), &mut frame.0)?;
     inner.take(at, from, (&frame, given), buf, |buf, bytes| {
         if let Some(bytes) = bytes {
             buf.copy_from_slice(bytes);
@@ -135,13 +165,14 @@ pub(super) fn exchange(
     let inner = &*comm.inner;
     check_peers(sends, inner.rank, inner.size)?;
     check_peers(recvs, inner.rank, inner.size)?;
-    let (at, _doing) = inner.begin(Operation::Exchange, tag)?;
-    let Workspace {
-        sends: send_buffers,
-        recvs: recv_buffers,
-    } = workspace;
+    let operation = Operation::Exchange;
+    let (at, _doing) = inner.begin(operation, tag)?;
     let longest = recvs.iter().max_by_key(|message| message.len);
-    let mut recv_buffers = recv_buffers.cut(longest.map_or(&[], slice::from_ref), inner.rank)?;
+    let longest = longest.map_or(&[][..], slice::from_ref);
+    let mut recv_buffers = workspace.recvs.cut(longest, inner.rank)?;
+    let buf = recv_buffers.first_mut().map_or(&mut [][..], |buf| buf);
+    // Not the workspace's for the time being: if a receiver has left, MPI keeps them.
+    let mut send_memory = mem::take(&mut workspace.sends);
 
     let mut packing = inner.mailbox.as_ref().and_then(Mailbox::begin);
     let places: Vec<Where> = sends
@@ -164,7 +195,7 @@ pub(super) fn exchange(
         [HEAD + inline, apart].map(|len| Message { len, ..message })
     });
     let buffers: Vec<Message> = buffers.collect();
-    let mut send_buffers = send_buffers.cut(&buffers, inner.rank)?.into_iter();
+    let mut send_buffers = send_memory.cut(&buffers, inner.rank)?.into_iter();
     let mut outgoing = Requests::new(at, buffers.len());
     for (i, (&Message { peer, len }, &place)) in sends.iter().zip(&places).enumerate() {
         let (Some(frame), Some(apart)) = (send_buffers.next(), send_buffers.next()) else {
@@ -187,12 +218,33 @@ pub(super) fn exchange(
     }
     drop(packing);
     job.local();
+    let received = receive(inner, (at, tag), recvs, buf, job);
+    let sent = outgoing.wait_patiently(&mut Patience::new(inner, operation));
+    if outgoing.is_over() {
+        drop(outgoing);
+        workspace.sends = send_memory;
+    } else {
+        // SAFETY: the buffers are in `send_memory`, which is forgotten here.
+        unsafe { outgoing.abandon() };
+        mem::forget(send_memory);
+    }
+    received.and(sent)
+}
 
+/// Receives all messages and unpacks those of the right length as they land. `buf` is as long as the longest.
+fn receive(
+    inner: &Inner,
+    (at, tag): (At, u32),
+    recvs: &[Message],
+    buf: &mut [u8],
+    job: &mut dyn ExchangeJob,
+) -> Result<(), CommError> {
     // By peer, in the order listed: the next message of a peer belongs to the first receive still open.
     let mut open: Vec<usize> = (0..recvs.len()).collect();
     open.sort_by_key(|&i| recvs[i].peer);
     let mut frame = Frame::empty();
     let mut received = Ok(());
+    let mut patience = Patience::new(inner, at.operation);
     while !open.is_empty() {
         let before = open.len();
         let mut rest = Vec::with_capacity(before);
@@ -209,19 +261,18 @@ pub(super) fn exchange(
                 rest.push(i);
                 continue;
             };
-            let buf = recv_buffers
-                .first_mut()
-                .map_or(&mut [][..], |buffer| &mut buffer[..len]);
+            let buf = &mut buf[..len];
             let taken = inner.take(at, peer, (&frame, given), buf, |buf, bytes| {
                 job.unpack(i, bytes.unwrap_or(buf));
             });
             received = received.and(taken);
         }
         open = rest;
-        if open.len() == before {
-            std::thread::yield_now();
+        if open.len() < before {
+            patience.renew();
+        } else {
+            patience.pause(open.iter().map(|&i| recvs[i].peer))?;
         }
     }
-    let sent = outgoing.wait_all();
-    received.and(sent)
+    received
 }

@@ -2,15 +2,21 @@
 
 use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
+use super::making::Attempt;
 use super::meeting::{Making, Turn};
 use super::raw::At;
 use super::raw_window::{Base, Win, check_room};
 use super::session::{self, Doing, Grave, InUse};
+use super::words::{self, WORD};
 use super::{Inner, MpiComm};
 use crate::call::Call;
 use crate::window::check_part;
 use crate::{CommError, Get, OneSided, Operation, Put, Window};
+
+/// Where parts begin.
+const ALIGNMENT: usize = 64;
 
 struct MpiWindow {
     /// First, so that it ends before `inner`, with which MPI may end.
@@ -33,20 +39,7 @@ impl OneSided for MpiComm {
         let mut turn = Turn::begin(inner, operation)?;
         let Making { number, lens, .. } = turn.meet_to_make(len, [0; 2])?;
         check_room(operation, &lens)?;
-        let made = allocate(&turn, len);
-        let met = turn.meet(
-            Call::new(operation).len(len),
-            [u64::from(made.is_ok()), 0, 0],
-            &[],
-        )?;
-        if let Some(rank) = (0..inner.size).find(|&rank| met.note(rank)[0] == 0) {
-            return Err(CommError::Allocation {
-                operation,
-                rank,
-                bytes: lens[rank] as u64,
-            });
-        }
-        let (win, own, bases) = made?;
+        let (win, (own, bases)) = allocate(&turn, &lens).settle(&mut turn, len)?;
         let inner = Arc::clone(inner);
         Ok(Box::new(MpiWindow {
             inner,
@@ -61,38 +54,45 @@ impl OneSided for MpiComm {
     }
 }
 
-fn allocate(turn: &Turn<'_>, len: usize) -> Result<(Win, Base, Option<Vec<Base>>), CommError> {
-    let (
-        at,
-        Inner {
-            comm, size, area, ..
-        },
-    ) = (turn.at, turn.inner);
-    // A few bytes more: some libraries do not take empty parts well.
-    let bytes = len.max(1).next_multiple_of(64);
-    let (win, own) = match area {
-        Some(_) => Win::allocate_shared(at, *comm, bytes)?,
-        None => Win::allocate(at, *comm, bytes)?,
+/// Own memory, and that of all ranks where it can be addressed.
+type Memory = (Base, Option<Vec<Base>>);
+
+fn allocate(turn: &Turn<'_>, lens: &[usize]) -> Attempt<Memory> {
+    let Inner {
+        comm, size, area, ..
+    } = turn.inner;
+    let (at, own) = (turn.at, turn.at.rank);
+    // Whole words, and room to begin at a multiple of 64 bytes. Some libraries do not take empty parts well.
+    let room = |len: usize| len.max(1).next_multiple_of(ALIGNMENT);
+    let bytes = room(lens[own]) + ALIGNMENT;
+    let window = match area {
+        Some(_) => Win::allocate_shared(at, *comm, bytes),
+        None => Win::allocate(at, *comm, bytes),
     };
-    let bases = match area {
-        Some(_) => Some(
-            (0..*size)
-                .map(|rank| win.base(at, rank))
-                .collect::<Result<_, _>>()?,
-        ),
-        None => None,
-    };
-    // SAFETY: this rank's part has `bytes` bytes, at least `len`, and no other rank has the window yet.
-    unsafe { own.start.write_bytes(0, len) };
-    win.synchronise(at)?;
-    Ok((
-        win,
-        Base {
-            start: own.start,
-            len,
-        },
-        bases,
-    ))
+    Attempt::new(window, |win, base| {
+        let bases = match area {
+            Some(_) => {
+                let bases = (0..*size).map(|rank| {
+                    win.base(at, rank)
+                        .map(|base| base.aligned(ALIGNMENT, room(lens[rank])))
+                });
+                Some(bases.collect::<Result<Vec<_>, _>>()?)
+            }
+            None => None,
+        };
+        let base = match &bases {
+            Some(bases) => bases[own],
+            None => base,
+        };
+        // SAFETY: this rank's part has `bytes` bytes, `len` of them from the base on, and no other rank has the window yet.
+        unsafe { base.start.write_bytes(0, base.len.min(room(lens[own]))) };
+        win.synchronise(at)?;
+        let own = Base {
+            len: lens[own],
+            ..base
+        };
+        Ok((own, bases))
+    })
 }
 
 impl MpiWindow {
@@ -102,6 +102,16 @@ impl MpiWindow {
             extra: self.number,
             ..Call::new(operation)
         }
+    }
+
+    /// The words of rank `rank`, if they can be addressed.
+    fn words(&self, rank: usize) -> Option<&[AtomicU64]> {
+        let Base { start, len } = *self.bases.as_ref()?.get(rank)?;
+        // SAFETY: the memory of `rank` starts at a multiple of 64 bytes, holds `len` bytes, whole words, and is there until
+        // the window is freed, after it is dropped. Whoever else touches it meanwhile, in this process and in others, does so
+        // by atomic words too: `with_local`, which does not, is collective, and no rank that is in it has its window borrowed
+        // by anybody else.
+        Some(unsafe { slice::from_raw_parts(start.cast(), len / WORD) })
     }
 
     fn at(&self, operation: Operation) -> At {
@@ -146,13 +156,9 @@ impl Window for MpiWindow {
         gets.iter().try_for_each(|get| {
             check_part(operation, &self.lens, get.rank, get.offset, get.into.len())
         })?;
-        if let Some(bases) = &self.bases {
+        if self.bases.is_some() {
             for Get { rank, offset, into } in gets {
-                let from = bases[*rank].start.wrapping_add(*offset);
-                // SAFETY: the part was checked to lie in the window of `rank`; `into` is memory of this process alone. No
-                // reference to the window exists meanwhile, as `with_local` is collective and exclusive; a `put` of
-                // another process at the same time leaves bytes of either, as documented.
-                unsafe { into.as_mut_ptr().copy_from_nonoverlapping(from, into.len()) };
+                words::load(self.words(*rank).unwrap_or_default(), *offset, into);
             }
             return Ok(());
         }
@@ -171,11 +177,9 @@ impl Window for MpiWindow {
         puts.iter().try_for_each(|put| {
             check_part(operation, &self.lens, put.rank, put.offset, put.from.len())
         })?;
-        if let Some(bases) = &self.bases {
+        if self.bases.is_some() {
             for &Put { rank, offset, from } in puts {
-                let to = bases[rank].start.wrapping_add(offset);
-                // SAFETY: as in `get_many`, with the directions exchanged.
-                unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+                words::store(self.words(rank).unwrap_or_default(), offset, from);
             }
             return Ok(());
         }

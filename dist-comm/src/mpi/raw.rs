@@ -3,10 +3,11 @@
 //! Counts are C ints: buffers above [`CHUNK`] bytes go in several calls.
 
 use std::ffi::{c_int, c_void};
-use std::ptr;
+use std::{mem, ptr};
 
 use rsmpi::ffi;
 
+use super::area::Words;
 use crate::{CommError, Operation};
 
 /// The most bytes of one call.
@@ -237,30 +238,7 @@ impl Comm {
         let _code = unsafe { ffi::MPI_Comm_free(&raw mut comm) };
     }
 
-    /// The largest tag (§8.1.2).
-    pub(super) fn largest_tag(self, at: At) -> Result<u32, CommError> {
-        let mut value: *mut c_int = ptr::null_mut();
-        let mut found = 0;
-        let key = int(ffi::MPI_TAG_UB as usize);
-        // SAFETY: §6.7.2: the predefined attribute is returned as the address of an int, to the address given.
-        let code =
-            unsafe { ffi::MPI_Comm_get_attr(self.0, key, (&raw mut value).cast(), &raw mut found) };
-        at.check("MPI_Comm_get_attr", code)?;
-        if found == 0 || value.is_null() {
-            return Ok(32767);
-        }
-        // SAFETY: the address is that of an int of the library, which lives as long as MPI does.
-        let tag = unsafe { *value };
-        Ok(u32::try_from(tag).unwrap_or(32767))
-    }
-
     // Collective communication (§5).
-
-    pub(super) fn barrier(self, at: At) -> Result<(), CommError> {
-        // SAFETY: as in `rank`.
-        let code = unsafe { ffi::MPI_Barrier(self.0) };
-        at.check("MPI_Barrier", code)
-    }
 
     pub(super) fn broadcast(self, at: At, root: usize, buf: &mut [u8]) -> Result<(), CommError> {
         for chunk in buf.chunks_mut(CHUNK) {
@@ -296,53 +274,57 @@ impl Comm {
         at.check("MPI_Allgather", code)
     }
 
-    // Messages (§3).
-
-    pub(super) fn send(self, at: At, to: usize, tag: u32, buf: &[u8]) -> Result<(), CommError> {
-        for chunk in chunks(buf) {
-            // SAFETY: the chunk holds as many bytes as are named, at most `CHUNK`, which is an int; the call does not keep it.
-            let code = unsafe {
-                ffi::MPI_Send(
-                    chunk.as_ptr().cast(),
-                    int(chunk.len()),
-                    byte(),
-                    int(to),
-                    int(tag as usize),
-                    self.0,
-                )
-            };
-            at.check("MPI_Send", code)?;
-        }
-        Ok(())
-    }
-
-    /// Receives a message of at most `CHUNK` bytes: its length. A shorter one fills the start of
-    /// `buf`, a longer one is received and dropped.
-    pub(super) fn recv(
+    /// What all ranks say, by rank. Collective, non-blocking (§5.12): `pause` is called between two looks in vain. After an
+    /// error, also one of `pause`, nothing collective can be done on this communicator.
+    pub(super) fn all_gather_words(
         self,
         at: At,
-        from: usize,
-        tag: u32,
-        buf: &mut [u8],
-    ) -> Result<usize, CommError> {
+        words: &Words,
+        size: usize,
+        pause: &mut dyn FnMut() -> Result<(), CommError>,
+    ) -> Result<Vec<Words>, CommError> {
+        // On the heap, for MPI to keep if this rank gives up.
+        let said = vec![*words];
+        let mut all = vec![Words::default(); size];
+        let bytes = int(size_of::<Words>());
         // SAFETY: a constant of the C shim.
-        let mut message = unsafe { ffi::RSMPI_MESSAGE_NULL };
-        let mut status = empty_status();
-        // SAFETY: message and status are ours.
+        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        // SAFETY: `said` holds the bytes named and `all` as many for each rank. Both are left alone until the request is
+        // over, and kept for good if it is not.
         let code = unsafe {
-            ffi::MPI_Mprobe(
-                int(from),
-                int(tag as usize),
+            ffi::MPI_Iallgather(
+                said.as_ptr().cast(),
+                bytes,
+                byte(),
+                all.as_mut_ptr().cast(),
+                bytes,
+                byte(),
                 self.0,
-                &raw mut message,
-                &raw mut status,
+                &raw mut request,
             )
         };
-        at.check("MPI_Mprobe", code)?;
-        Self::recv_matched(at, message, status, buf)
+        at.check("MPI_Iallgather", code)?;
+        // SAFETY: a constant of the C shim, which says that no status is wanted.
+        let ignore = unsafe { ffi::RSMPI_STATUS_IGNORE };
+        loop {
+            let mut flag = 0;
+            // SAFETY: the request is active and ours; `flag` is an int of ours.
+            let code = unsafe { ffi::MPI_Test(&raw mut request, &raw mut flag, ignore) };
+            let looked = at.check("MPI_Test", code);
+            if looked.is_ok() && flag != 0 {
+                return Ok(all);
+            }
+            if let Err(error) = looked.and_then(|()| pause()) {
+                mem::forget((said, all));
+                return Err(error);
+            }
+        }
     }
 
-    /// As [`recv`](Self::recv) if such a message is here; else nothing.
+    // Messages (§3).
+
+    /// Receives a message of at most `CHUNK` bytes if one is here: its length. A shorter one fills the start of `buf`, a
+    /// longer one is received and dropped.
     pub(super) fn try_recv(
         self,
         at: At,
@@ -422,7 +404,7 @@ pub(super) fn chunks(buf: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 pub(super) fn empty_status() -> ffi::MPI_Status {
     // SAFETY: the status is a plain structure of ints and sizes, for which zeros are a value.
-    unsafe { std::mem::zeroed() }
+    unsafe { mem::zeroed() }
 }
 
 pub(super) fn bytes_received(status: &ffi::MPI_Status) -> usize {

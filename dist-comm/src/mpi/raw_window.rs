@@ -24,6 +24,18 @@ pub(super) struct Base {
     pub(super) len: usize,
 }
 
+impl Base {
+    /// The memory from the first multiple of `alignment` on, and `len` bytes of it. Shared memory is at the same place of a
+    /// page in every process, so the same bytes are meant everywhere.
+    pub(super) fn aligned(self, alignment: usize, len: usize) -> Self {
+        let skip = self.start.align_offset(alignment);
+        Self {
+            start: self.start.wrapping_add(skip),
+            len,
+        }
+    }
+}
+
 // SAFETY: only an address here; who follows it says why it may.
 unsafe impl Send for Base {}
 // SAFETY: as above.

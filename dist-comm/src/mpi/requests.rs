@@ -2,11 +2,18 @@
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rsmpi::ffi;
 
+use super::patience::Patience;
 use super::raw::{self, At, CHUNK, Comm, byte, bytes_received, chunks, empty_status, int};
+use super::session;
 use crate::CommError;
+
+/// How long MPI may take to let go of a buffer after it was told to.
+const LET_GO: Duration = Duration::from_secs(1);
 
 /// Messages that are being sent or received, to and from buffers borrowed for `'a`. Receives are of lengths that the ranks
 /// have agreed on: some libraries write beyond the buffer when a message is longer.
@@ -20,6 +27,15 @@ pub(super) struct Requests<'a> {
     messages: Vec<Pending>,
     buffers: PhantomData<&'a mut [u8]>,
 }
+
+/// `MPI_Waitsome` and `MPI_Testsome`.
+type Completes = unsafe extern "C" fn(
+    c_int,
+    *mut ffi::MPI_Request,
+    *mut c_int,
+    *mut c_int,
+    *mut ffi::MPI_Status,
+) -> c_int;
 
 /// A message, in as many requests as it has chunks.
 struct Pending {
@@ -119,9 +135,9 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Waits until at least one request is complete.
+    /// Looks which requests are complete, and `waits` until at least one is.
     /// False when no request is left. After an error the others are still under way.
-    fn wait_some(&mut self) -> Result<bool, CommError> {
+    fn complete_some(&mut self, waits: bool) -> Result<bool, CommError> {
         if self.open.is_empty() {
             return Ok(false);
         }
@@ -129,9 +145,14 @@ impl<'a> Requests<'a> {
         let mut done: c_int = 0;
         let mut indices: Vec<c_int> = vec![-1; count];
         let mut statuses = vec![empty_status(); count];
+        let (call, function) = if waits {
+            ("MPI_Waitsome", ffi::MPI_Waitsome as Completes)
+        } else {
+            ("MPI_Testsome", ffi::MPI_Testsome as Completes)
+        };
         // SAFETY: the three lists have `count` entries each, as §3.7.5 asks.
         let code = unsafe {
-            ffi::MPI_Waitsome(
+            function(
                 int(count),
                 self.open.as_mut_ptr(),
                 &raw mut done,
@@ -139,7 +160,7 @@ impl<'a> Requests<'a> {
                 statuses.as_mut_ptr(),
             )
         };
-        let whole = self.at.check("MPI_Waitsome", code);
+        let whole = self.at.check(call, code);
         // After an error libraries differ in what they report and in which code, but a request that is over is null.
         let done = usize::try_from(done).unwrap_or(0).min(count);
         let mut reports: Vec<Option<ffi::MPI_Status>> = vec![None; count];
@@ -160,7 +181,7 @@ impl<'a> Requests<'a> {
                 (Ok(()), Some(status)) => pending.check_length(self.at, bytes, status),
                 (Ok(()), None) => Ok(()),
                 (Err(_), Some(status)) if status.MPI_ERROR != 0 => {
-                    self.at.check("MPI_Waitsome", status.MPI_ERROR)
+                    self.at.check(call, status.MPI_ERROR)
                 }
                 (Err(error), _) => Err(error.clone()),
             };
@@ -180,7 +201,7 @@ impl<'a> Requests<'a> {
         let mut outcome = Ok(());
         loop {
             let before = self.open.len();
-            match self.wait_some() {
+            match self.complete_some(true) {
                 Ok(false) => return outcome,
                 Ok(true) => {}
                 Err(error) => {
@@ -197,20 +218,62 @@ impl<'a> Requests<'a> {
         }
     }
 
+    /// As [`wait_all`](Self::wait_all), as long as the peers may still come; after an error see [`is_over`](Self::is_over).
+    pub(super) fn wait_patiently(&mut self, patience: &mut Patience<'_>) -> Result<(), CommError> {
+        let mut outcome = Ok(());
+        loop {
+            let before = self.open.len();
+            match self.complete_some(false) {
+                Ok(false) => return outcome,
+                Ok(true) => {}
+                Err(error) if self.open.len() == before => return Err(error),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+            if self.open.len() < before {
+                patience.renew();
+            } else {
+                let peers = self
+                    .parts
+                    .iter()
+                    .map(|&(message, _)| self.messages[message].peer);
+                patience.pause(peers)?;
+            }
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_over(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Leaves what is under way to MPI.
+    ///
+    /// # Safety
+    /// The buffers are never used or freed again.
+    pub(super) unsafe fn abandon(mut self) {
+        self.open.clear();
+        self.parts.clear();
+    }
+
     /// Ends what is under way one by one; if MPI does not let go of a buffer, the job ends, as its memory is not ours.
-    fn give_up(&mut self) {
+    pub(super) fn give_up(&mut self) {
         for mut request in self.open.drain(..) {
             // SAFETY: the request is active and ours.
             let _code = unsafe { ffi::MPI_Cancel(&raw mut request) };
             // SAFETY: a constant of the C shim, which says that no status is wanted.
             let ignore = unsafe { ffi::RSMPI_STATUS_IGNORE };
-            // SAFETY: the request is active and ours; nobody waits for it again.
-            let _code = unsafe { ffi::MPI_Wait(&raw mut request, ignore) };
+            let began = Instant::now();
+            while !is_null(request) && began.elapsed() < LET_GO {
+                let mut flag = 0;
+                // SAFETY: the request is active and ours; `flag` is an int of ours.
+                let _code = unsafe { ffi::MPI_Test(&raw mut request, &raw mut flag, ignore) };
+                thread::yield_now();
+            }
             if !is_null(request) {
-                eprintln!(
-                    "{}: rank {}: MPI keeps a buffer after an error",
-                    self.at.operation, self.at.rank
-                );
+                session::say(&format!(
+                    "rank {}: {}: MPI keeps a buffer after an error, so the program ends",
+                    self.at.rank, self.at.operation
+                ));
                 raw::abort(1);
                 std::process::abort();
             }
@@ -243,6 +306,8 @@ impl Pending {
 
 impl Drop for Requests<'_> {
     fn drop(&mut self) {
+        // In a panic the peers may wait for more than these messages: waiting for them might not end.
+        session::abort_if_panicking();
         // Errors were reported, or the caller is on its way out with an earlier one. No request is live afterwards.
         let _outcome = self.wait_all();
     }

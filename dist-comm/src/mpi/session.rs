@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::thread;
 
 use rsmpi::ffi;
 
@@ -13,7 +15,10 @@ use super::raw_window::Win;
 use crate::error::panic_text;
 use crate::{CommError, Operation};
 
-static SESSION: Mutex<Weak<Session>> = Mutex::new(Weak::new());
+static SESSION: Mutex<Current> = Mutex::new(Current {
+    session: Weak::new(),
+    started_here: false,
+});
 /// Handles that nobody uses any more; freed together with the other ranks.
 static GRAVES: Mutex<Vec<Grave>> = Mutex::new(Vec::new());
 /// Windows whose memory is in use.
@@ -30,12 +35,16 @@ pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The library, while somebody uses it. If we started it, the last user stops it.
-pub(super) struct Session {
+struct Current {
+    session: Weak<Session>,
+    /// We started MPI, so the last user stops it.
     started_here: bool,
+}
+
+/// The library, while somebody uses it.
+pub(super) struct Session {
     /// Any thread may call MPI (`MPI_THREAD_MULTIPLE`); else only the one that initialised it.
     any_thread: bool,
-    pub(super) largest_tag: u32,
 }
 
 impl Session {
@@ -52,18 +61,18 @@ impl Session {
             })
         };
         let mut current = lock(&SESSION);
-        if let Some(session) = current.upgrade() {
+        if let Some(session) = current.session.upgrade() {
             return Ok(session);
         }
         if raw::is_finalised() {
             return refuse("MPI was finalised, and cannot be started a second time in one process");
         }
-        let started_here = !raw::is_initialised();
-        if started_here && !may_start {
-            return refuse("MPI is not initialised");
-        }
-        if started_here {
+        if !raw::is_initialised() {
+            if !may_start {
+                return refuse("MPI is not initialised");
+            }
             raw::initialise(at)?;
+            current.started_here = true;
         }
         let (any_thread, main) = raw::may_call_from_here();
         if !any_thread && !main {
@@ -77,13 +86,8 @@ impl Session {
             abort_on_panic();
         });
         hooked?;
-        let largest_tag = raw::world().largest_tag(at)?;
-        let session = Arc::new(Self {
-            started_here,
-            any_thread,
-            largest_tag,
-        });
-        *current = Arc::downgrade(&session);
+        let session = Arc::new(Self { any_thread });
+        current.session = Arc::downgrade(&session);
         Ok(session)
     }
 
@@ -105,8 +109,10 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let _current = lock(&SESSION);
-        if self.started_here && !std::thread::panicking() && !raw::is_finalised() {
+        let current = lock(&SESSION);
+        // A new session may have been opened between the end of the last user of this one and here: it stops MPI then.
+        let is_last = current.session.strong_count() == 0;
+        if is_last && current.started_here && !thread::panicking() && !raw::is_finalised() {
             raw::finalise();
         }
     }
@@ -165,22 +171,23 @@ pub(super) fn buried(yard: u64) -> Vec<[u64; 2]> {
 
 /// Frees what was made on communicator `yard` and all sharers have buried, as `all` (their keys together) shows.
 pub(super) fn sweep(yard: u64, all: &[[u64; 2]]) {
-    let mut ready = Vec::new();
-    {
-        let mut graves = lock(&GRAVES);
-        let mut at = 0;
-        while at < graves.len() {
-            let grave = &graves[at];
-            let count = all.iter().filter(|&&key| key == grave.key).count();
-            if grave.yard == yard && count == grave.sharers {
-                ready.push(graves.remove(at));
-            } else {
-                at += 1;
-            }
-        }
+    let count = |key| all.iter().filter(|&&other| other == key).count();
+    for grave in exhume(|grave| grave.yard == yard && count(grave.key) == grave.sharers) {
+        // A window keeps its communicator, so who has dropped a communicator has dropped its windows before.
+        exhume(|window| window.yard == grave.id && window.comms.is_empty())
+            .into_iter()
+            .for_each(Grave::free);
+        grave.free();
     }
+}
+
+/// Takes out what is to be freed, in an order that is the same on all ranks.
+fn exhume(is_ready: impl Fn(&Grave) -> bool) -> Vec<Grave> {
+    let mut ready: Vec<Grave> = lock(&GRAVES)
+        .extract_if(.., |grave| is_ready(grave))
+        .collect();
     ready.sort_by_key(|grave| grave.key);
-    ready.into_iter().for_each(Grave::free);
+    ready
 }
 
 /// A window's memory is in use from here to the drop.
@@ -205,15 +212,21 @@ unsafe extern "C" fn free_all(_: ffi::MPI_Comm, _: c_int, _: *mut c_void, _: *mu
     let live = LIVE_WINDOWS.load(Ordering::Acquire);
     if live > 0 {
         // Their memory goes with MPI, and somebody may still read it.
-        eprintln!(
+        say(&format!(
             "MPI_Finalize was called while {live} windows or shared buffers are in use; drop them first"
-        );
+        ));
         raw::abort(1);
     }
     let mut graves = std::mem::take(&mut *lock(&GRAVES));
     graves.sort_by_key(|grave| grave.id);
     graves.into_iter().for_each(Grave::free);
     0
+}
+
+/// Writes a line to standard error in one piece, so that the lines of several ranks do not mix.
+pub(super) fn say(line: &str) {
+    // Nobody is left to be told if this fails.
+    let _outcome = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// What this thread is doing, for the text of a panic.
@@ -227,30 +240,68 @@ impl Doing {
 
 impl Drop for Doing {
     fn drop(&mut self) {
+        abort_if_panicking();
         DOING.set(self.0);
     }
 }
 
-/// After a panic no collective call can end, so the panic ends all ranks.
+/// Ends all ranks if this one is in a panic that [`abort_on_panic`] has not seen, because somebody replaced the hook.
+pub(super) fn abort_if_panicking() {
+    if thread::panicking() {
+        abort_after_panic("");
+    }
+}
+
+/// Says who panicked and in which call, and ends all ranks: after a panic no collective call can end.
+fn abort_after_panic(message: &str) {
+    if is_finalised() || raw::is_finalised() {
+        return;
+    }
+    let at = At {
+        operation: Operation::Finalise,
+        rank: 0,
+    };
+    let rank = raw::world().rank(at).unwrap_or(0);
+    let size = raw::world().size(at).unwrap_or(1);
+    let during = DOING.get().map_or_else(
+        || "outside communication".into(),
+        |operation| format!("in {operation}"),
+    );
+    say(&format!("rank {rank} of {size} panicked {during}{message}"));
+    raw::abort(101);
+}
+
 fn abort_on_panic() {
     let previous = panic::take_hook();
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         previous(info);
-        if is_finalised() || raw::is_finalised() {
-            return;
-        }
-        let at = At {
-            operation: Operation::Finalise,
-            rank: 0,
-        };
-        let rank = raw::world().rank(at).unwrap_or(0);
-        let size = raw::world().size(at).unwrap_or(1);
-        let message = panic_text(info.payload());
-        let during = DOING.get().map_or_else(
-            || "outside communication".into(),
-            |operation| format!("in {operation}"),
-        );
-        eprintln!("rank {rank} of {size} panicked {during}: {message}");
-        raw::abort(101);
+        abort_after_panic(&format!(": {}", panic_text(info.payload())));
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_freed_with_their_communicator() {
+        let [yard, part, window, other] = [(); 4].map(|()| next_id());
+        let grave = |id, yard, number| Grave {
+            id,
+            yard,
+            key: [number, 0],
+            sharers: 2,
+            windows: Vec::new(),
+            comms: Vec::new(),
+        };
+        bury(grave(window, part, 1));
+        bury(grave(part, yard, 1));
+        bury(grave(other, yard, 2));
+        // The other rank has not dropped the part yet.
+        sweep(yard, &[[1, 0], [2, 0]]);
+        assert_eq!(buried(part), [[1, 0]]);
+        sweep(yard, &[[1, 0], [2, 0], [1, 0]]);
+        assert!(buried(part).is_empty());
+        assert_eq!(buried(yard), [[2, 0]]);
+    }
 }

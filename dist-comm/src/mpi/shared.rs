@@ -3,6 +3,7 @@
 use std::slice;
 use std::sync::Arc;
 
+use super::making::Attempt;
 use super::meeting::{Making, Turn};
 use super::raw_window::{Base, PAGE, Win, check_room};
 use super::session::{self, Grave, InUse, lock};
@@ -75,61 +76,42 @@ pub(super) fn alloc(comm: &MpiComm, len: usize) -> Result<SharedBytes, CommError
     let Making { number, lens, .. } = turn.meet_to_make(len, [0; 2])?;
     check_room(operation, &lens)?;
     let any = lens.iter().any(|&len| len > 0);
-    let made = if inner.area.is_some() && any {
-        allocate(&turn, len).ok()
-    } else {
-        None
-    };
+    if inner.area.is_some()
+        && any
+        && let Ok((win, (bases, start))) = allocate(&turn, len).settle(&mut turn, len)
+    {
+        lock(&inner.allocations).push(Allocation { number, bases });
+        return Ok(SharedBytes::on_node(SharedPart {
+            inner: Arc::clone(inner),
+            id: session::next_id(),
+            number,
+            win,
+            start,
+            _in_use: InUse::new(),
+        }));
+    }
     // Without shared memory, or where there is not enough of it, the heap will do: it cannot be lent.
-    let heap = if made.is_none() {
-        SharedBytes::on_heap(len, inner.rank).ok()
-    } else {
-        None
-    };
-    let state = if made.is_some() {
-        2
-    } else {
-        u64::from(heap.is_some())
-    };
-    let met = turn.meet(Call::new(operation).len(len), [state, 0, 0], &[])?;
-    if let Some(rank) = (0..inner.size).find(|&rank| met.note(rank)[0] == 0) {
-        return Err(CommError::Allocation {
-            operation,
-            rank,
-            bytes: met.len(rank) as u64,
-        });
-    }
-    let shared = (0..inner.size).all(|rank| met.note(rank)[0] == 2);
-    match (made, heap) {
-        (Some((win, bases, start)), _) if shared => {
-            lock(&inner.allocations).push(Allocation { number, bases });
-            let inner = Arc::clone(inner);
-            Ok(SharedBytes::on_node(SharedPart {
-                inner,
-                id: session::next_id(),
-                number,
-                win,
-                start,
-                _in_use: InUse::new(),
-            }))
-        }
-        (_, Some(heap)) => Ok(heap),
-        _ => SharedBytes::on_heap(len, inner.rank),
-    }
+    let heap = SharedBytes::on_heap(len, inner.rank);
+    let call = Call::new(operation)
+        .len(len)
+        .with_memory(len, heap.as_ref().ok());
+    turn.meet(call, [0; 3], &[])?;
+    heap
 }
 
-fn allocate(turn: &Turn<'_>, len: usize) -> Result<(Win, Vec<Base>, Base), CommError> {
+fn allocate(turn: &Turn<'_>, len: usize) -> Attempt<(Vec<Base>, Base)> {
     let (at, Inner { comm, size, .. }) = (turn.at, turn.inner);
     // Parts start on pages of their own; `check_room` saw to it that this does not wrap.
     let room = (len + ALIGNMENT).next_multiple_of(PAGE);
-    let (win, own) = Win::allocate_shared(at, *comm, room)?;
-    let bases = (0..*size)
-        .map(|rank| win.base(at, rank))
-        .collect::<Result<Vec<_>, _>>()?;
-    let start = own.start.wrapping_add(own.start.align_offset(ALIGNMENT));
-    // SAFETY: the part has `room` bytes, at least `len + ALIGNMENT`, and nobody else knows of it yet.
-    unsafe { start.write_bytes(0, len) };
-    Ok((win, bases, Base { start, len }))
+    Attempt::new(Win::allocate_shared(at, *comm, room), |win, own| {
+        let bases = (0..*size)
+            .map(|rank| win.base(at, rank))
+            .collect::<Result<Vec<_>, _>>()?;
+        let own = own.aligned(ALIGNMENT, len);
+        // SAFETY: the part has `room` bytes, at least `len + ALIGNMENT`, and nobody else knows of it yet.
+        unsafe { own.start.write_bytes(0, len) };
+        Ok((bases, own))
+    })
 }
 
 pub(super) fn lend(

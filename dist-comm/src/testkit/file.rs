@@ -19,6 +19,10 @@ pub(super) const CASES: &[FileCase] = &[
         run: missing,
     },
     Case {
+        name: "different files or modes are an error on all ranks",
+        run: different,
+    },
+    Case {
         name: "a read past the end is an error on all ranks",
         run: past_the_end,
     },
@@ -80,23 +84,57 @@ fn local(comm: &dyn Communicator, dir: &Path) -> Verdict {
 }
 
 fn missing(comm: &dyn Communicator, dir: &Path) -> Verdict {
-    // On one rank only the file is missing; on the others it exists.
-    let there = dir.join("there");
-    drop(comm.open_shared(&there, FileMode::Create).map_err(text)?);
-    let last = comm.size() - 1;
-    let path = if comm.rank() == last {
-        dir.join("absent")
-    } else {
-        there
-    };
+    let path = dir.join("absent");
     match comm.open_shared(&path, FileMode::Read).map(drop) {
         Err(CommError::File {
             operation: Operation::FileOpen,
             rank,
+            path: named,
             ..
-        }) => same("rank", &rank, &last),
+        }) => same("rank and path", &(rank, named), &(0, path)),
         other => Err(format!("got {other:?}")),
     }
+}
+
+fn different(comm: &dyn Communicator, dir: &Path) -> Verdict {
+    if comm.size() == 1 {
+        return Ok(());
+    }
+    let (first, second) = (dir.join("one"), dir.join("other"));
+    let file = comm.open_shared(&first, FileMode::Create).map_err(text)?;
+    file.write_at_all(0, b"kept").map_err(text)?;
+    drop(file);
+    let last = comm.size() - 1;
+    let is_last = comm.rank() == last;
+    let error = |given: &Path, given_mode, allowed_mode| {
+        Err(CommError::Files {
+            rank: last,
+            given: given.to_owned(),
+            given_mode,
+            allowed: first.clone(),
+            allowed_mode,
+        })
+    };
+    let path = if is_last { &second } else { &first };
+    let outcome = comm.open_shared(path, FileMode::Read).map(drop);
+    same(
+        "paths",
+        &outcome,
+        &error(&second, FileMode::Read, FileMode::Read),
+    )?;
+    let mode = if is_last {
+        FileMode::Read
+    } else {
+        FileMode::Create
+    };
+    let outcome = comm.open_shared(&first, mode).map(drop);
+    same(
+        "modes",
+        &outcome,
+        &error(&first, FileMode::Read, FileMode::Create),
+    )?;
+    let file = comm.open_shared(&first, FileMode::Read).map_err(text)?;
+    same("not emptied", &file.len(), &Ok(4))
 }
 
 fn past_the_end(comm: &dyn Communicator, dir: &Path) -> Verdict {

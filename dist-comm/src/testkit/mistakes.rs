@@ -1,7 +1,10 @@
 //! Mistakes are the same typed error on every rank, and the communicator can be used afterwards.
 
 use super::{Case, CommunicatorCase, Verdict, holds, pattern, same, text};
-use crate::{CommError, CommExt, Communicator, ExchangeJob, Message, Operation, Workspace};
+use crate::{
+    CommError, CommExt, Communicator, ExchangeJob, MAX_TAG, Message, Operation, ReduceOp,
+    Reducible, Reduction, Workspace,
+};
 
 pub(super) const CASES: &[CommunicatorCase] = &[
     Case {
@@ -25,6 +28,14 @@ pub(super) const CASES: &[CommunicatorCase] = &[
         run: wrong_element,
     },
     Case {
+        name: "different reductions are an error on all ranks",
+        run: different_reductions,
+    },
+    Case {
+        name: "a reduction that a type does not have is an error on all ranks",
+        run: no_reduction,
+    },
+    Case {
         name: "different calls are an error that names both",
         run: different_calls,
     },
@@ -35,6 +46,10 @@ pub(super) const CASES: &[CommunicatorCase] = &[
     Case {
         name: "peers are checked",
         run: peers,
+    },
+    Case {
+        name: "tags are checked",
+        run: large_tags,
     },
     Case {
         name: "a message of another length is an error",
@@ -138,7 +153,7 @@ fn different_lengths(comm: &dyn Communicator) -> Verdict {
         )?;
         expect(
             comm,
-            comm.all_reduce(&mut vec![0; len], 1, &|_, _| ()),
+            comm.all_reduce(&mut vec![0; len], Reduction::own(1), &|_, _| ()),
             &error(Operation::AllReduce),
         )?;
     }
@@ -168,14 +183,79 @@ fn wrong_parts(comm: &dyn Communicator) -> Verdict {
 }
 
 fn wrong_element(comm: &dyn Communicator) -> Verdict {
-    let error = CommError::Length {
+    let error = CommError::Element {
         operation: Operation::AllReduce,
-        rank: 0,
-        what: "an element size in bytes of",
-        given: 8,
-        allowed: 12,
+        element: 8,
+        len: 12,
     };
-    expect(comm, comm.all_reduce(&mut [0; 12], 8, &|_, _| ()), &error)
+    let outcome = comm.all_reduce(&mut [0; 12], Reduction::own(8), &|_, _| ());
+    expect(comm, outcome, &error)
+}
+
+/// The last rank reduces by `odd`, the others by `common`.
+fn reduce<T: Reducible, U: Reducible>(
+    comm: &dyn Communicator,
+    (value, common): (T, ReduceOp),
+    (other, odd): (U, ReduceOp),
+) -> Verdict {
+    let last = comm.size() - 1;
+    let outcome = if comm.rank() == last {
+        comm.all_reduce_value(other, odd).map(drop)
+    } else {
+        comm.all_reduce_value(value, common).map(drop)
+    };
+    let error = CommError::Reductions {
+        rank: last,
+        given: Reduction::of::<U>(odd),
+        allowed: Reduction::of::<T>(common),
+    };
+    expect(comm, outcome, &error)
+}
+
+fn different_reductions(comm: &dyn Communicator) -> Verdict {
+    if comm.size() == 1 {
+        return Ok(());
+    }
+    reduce(comm, (1.5f64, ReduceOp::Sum), (1.5f64, ReduceOp::Max))?;
+    reduce(comm, (1.5f64, ReduceOp::Sum), (1i64, ReduceOp::Sum))?;
+    reduce(comm, (1i64, ReduceOp::Min), (1u64, ReduceOp::Min))?;
+    reduce(comm, (1u8, ReduceOp::And), (true, ReduceOp::And))?;
+    // One of them is none that the type has.
+    reduce(comm, (1.5f64, ReduceOp::Sum), (1.5f64, ReduceOp::Or))?;
+    reduce(comm, (true, ReduceOp::Prod), (true, ReduceOp::And))?;
+    let last = comm.size() - 1;
+    for count in [24, 24_000] {
+        let element = if comm.rank() == last { 4 } else { 8 };
+        let error = CommError::Reductions {
+            rank: last,
+            given: Reduction::own(4),
+            allowed: Reduction::own(8),
+        };
+        let outcome = comm.all_reduce(&mut vec![0; count], Reduction::own(element), &|_, _| ());
+        expect(comm, outcome, &error)?;
+    }
+    Ok(())
+}
+
+fn no_reduction(comm: &dyn Communicator) -> Verdict {
+    let error = |op, element| CommError::Reduction { op, element };
+    expect(
+        comm,
+        comm.all_reduce_value(true, ReduceOp::Sum),
+        &error("sum", "bool"),
+    )?;
+    let mut values = vec![1.5f32; 5_000];
+    expect(
+        comm,
+        comm.all_reduce_slice(&mut values, ReduceOp::Or),
+        &error("or", "f32"),
+    )?;
+    holds(
+        "values stay as they are",
+        values
+            .iter()
+            .all(|value| value.to_bits() == 1.5f32.to_bits()),
+    )
 }
 
 fn different_calls(comm: &dyn Communicator) -> Verdict {
@@ -266,6 +346,41 @@ fn peers(comm: &dyn Communicator) -> Verdict {
     comm.barrier().map_err(text)
 }
 
+fn large_tags(comm: &dyn Communicator) -> Verdict {
+    let (rank, size) = (comm.rank(), comm.size());
+    let peer = if rank == 0 { size.min(2) - 1 } else { 0 };
+    let tag = MAX_TAG + 1;
+    let error = |operation| {
+        Err(CommError::Tag {
+            operation,
+            given: tag,
+            allowed: MAX_TAG,
+        })
+    };
+    if size > 1 {
+        same("send", &comm.send(peer, tag, &[1]), &error(Operation::Send))?;
+        same(
+            "recv",
+            &comm.recv(peer, tag, &mut [1]),
+            &error(Operation::Recv),
+        )?;
+    }
+    same(
+        "exchange",
+        &comm.exchange(tag, &[], &[], &mut Nothing, &mut Workspace::new()),
+        &error(Operation::Exchange),
+    )?;
+    if rank == 0 && size > 1 {
+        comm.send(1, MAX_TAG, &[7]).map_err(text)?;
+    }
+    if rank == 1 {
+        let mut got = [0];
+        comm.recv(0, MAX_TAG, &mut got).map_err(text)?;
+        same("got", &got, &[7])?;
+    }
+    comm.barrier().map_err(text)
+}
+
 fn message_length(comm: &dyn Communicator) -> Verdict {
     for (sent, expected) in [
         (8usize, 4usize),
@@ -277,7 +392,11 @@ fn message_length(comm: &dyn Communicator) -> Verdict {
         (700_000, 5000),
     ] {
         if comm.rank() == 0 && comm.size() > 1 {
-            comm.send(1, 2, &vec![1; sent]).map_err(text)?;
+            // Whether the sender learns of it is up to the communicator.
+            match comm.send(1, 2, &vec![1; sent]) {
+                Ok(()) | Err(CommError::Length { .. }) => {}
+                Err(error) => return Err(text(error)),
+            }
         }
         if comm.rank() == 1 {
             let error = CommError::Length {

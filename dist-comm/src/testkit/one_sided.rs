@@ -1,7 +1,7 @@
 //! Windows: what is put can be got, by any rank, and nothing beyond.
 
 use super::{Case, OneSidedCase, Verdict, holds, pattern, same, text};
-use crate::{CommError, Get, OneSided, Operation, Put};
+use crate::{CommError, Get, OneSided, Operation, Put, Window};
 
 pub(super) const CASES: &[OneSidedCase] = &[
     Case {
@@ -19,6 +19,10 @@ pub(super) const CASES: &[OneSidedCase] = &[
     Case {
         name: "batches of gets and puts",
         run: batches,
+    },
+    Case {
+        name: "threads of one rank put and get at once",
+        run: threads,
     },
     Case {
         name: "parts outside the window are errors",
@@ -143,6 +147,48 @@ fn batches(comm: &dyn OneSided) -> Verdict {
         same("put", &bytes.as_slice(), &pattern(from, 5, 10).as_slice())?;
     }
     Ok(())
+}
+
+fn threads(comm: &dyn OneSided) -> Verdict {
+    const THREADS: usize = 3;
+    const EACH: usize = 11;
+    let (own, size) = (comm.rank(), comm.size());
+    let mut window = comm.window(size * THREADS * EACH).map_err(text)?;
+    let next = (own + 1) % size;
+    // Neighbouring parts, none at a whole word: of each rank, and of each of its threads.
+    let place = |rank: usize, thread: usize| (rank * THREADS + thread) * EACH;
+    let shared: &dyn Window = &*window;
+    let work = |thread: usize| {
+        for round in 0..50 {
+            let bytes = pattern(own, thread, EACH + round % 2)[..EACH].to_vec();
+            shared.put(next, place(own, thread), &bytes)?;
+            shared.get(next, 0, &mut [0; EACH])?;
+        }
+        shared.put(next, place(own, thread), &pattern(own, thread, EACH))
+    };
+    let outcomes = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..THREADS)
+            .map(|thread| scope.spawn(move || work(thread)))
+            .collect();
+        started
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| "a thread panicked"))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    window.fence().map_err(text)?;
+    for (thread, outcome) in outcomes.into_iter().enumerate() {
+        match outcome {
+            // Not every message-passing library lets all threads call.
+            Err(CommError::Unavailable { .. }) => continue,
+            outcome => outcome.map_err(text)?,
+        }
+        let mut bytes = [0; EACH];
+        window
+            .get(next, place(own, thread), &mut bytes)
+            .map_err(text)?;
+        same("put", &bytes.to_vec(), &pattern(own, thread, EACH))?;
+    }
+    comm.barrier().map_err(text)
 }
 
 fn outside(comm: &dyn OneSided) -> Verdict {

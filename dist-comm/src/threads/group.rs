@@ -99,6 +99,7 @@ pub(super) struct Group {
     arrived: Vec<AtomicU64>,
     why_broken: Mutex<Option<CommError>>,
     left: Vec<AtomicBool>,
+    /// By receiver.
     mail: Vec<Mailbox>,
     nursery: Mutex<HashMap<(u64, u32), Newborn>>,
     pub(super) slots: Slots,
@@ -120,7 +121,7 @@ impl Group {
             arrived: (0..size).map(|_| AtomicU64::new(0)).collect(),
             why_broken: Mutex::new(None),
             left: (0..size).map(|_| AtomicBool::new(false)).collect(),
-            mail: (0..size * size).map(|_| Mailbox::default()).collect(),
+            mail: (0..size).map(|_| Mailbox::default()).collect(),
             nursery: Mutex::default(),
             slots: Slots::new(size),
         }
@@ -134,8 +135,8 @@ impl Group {
         self.members[rank]
     }
 
-    pub(super) fn mail(&self, from: usize, to: usize) -> &Mailbox {
-        &self.mail[to * self.size() + from]
+    pub(super) fn mail(&self, to: usize) -> &Mailbox {
+        &self.mail[to]
     }
 
     /// This rank drops its communicator.
@@ -323,5 +324,19 @@ impl Group {
         }
         drop(nursery);
         thing.downcast().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_ranks_take_room_for_each_and_not_for_each_pair() {
+        let size = MAX_RANKS;
+        let world = Arc::new(World::new(size, Duration::from_secs(1)));
+        let group = Group::new(world, (0..size).collect());
+        assert_eq!(group.size(), size);
+        assert_eq!(group.mail.len(), size);
     }
 }

@@ -1,41 +1,44 @@
-//! Messages between two ranks: one queue per sender and receiver.
+//! Messages between two ranks: a mailbox for each receiver, with a queue for each sender that has written.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::group::{Group, lock};
 use super::window::{Lent, Letter};
-use crate::exchange::{check_peer, check_peers};
+use crate::exchange::{check_peer, check_peers, check_tag};
 use crate::{CommError, ExchangeJob, Message, Operation, Workspace};
 
 /// Messages up to this many bytes are copied and let the sender go on; longer ones are read from where they lie.
 const EAGER: usize = 4096;
 
-/// The letters from one rank to another, in the order sent.
+/// The letters to one rank, by sender, in the order sent. It takes room only for ranks that write.
 #[derive(Default)]
 pub(super) struct Mailbox {
     waiting: AtomicUsize,
-    letters: Mutex<VecDeque<Arc<Letter>>>,
+    letters: Mutex<HashMap<usize, VecDeque<Arc<Letter>>>>,
 }
 
 impl Mailbox {
-    fn post(&self, letter: Arc<Letter>) {
+    fn post(&self, from: usize, letter: Arc<Letter>) {
         let mut letters = lock(&self.letters);
-        letters.push_back(letter);
-        self.waiting.store(letters.len(), Ordering::Release);
+        letters.entry(from).or_default().push_back(letter);
+        self.waiting.fetch_add(1, Ordering::Release);
     }
 
-    /// The first letter with this tag.
-    fn take(&self, tag: u32) -> Option<Arc<Letter>> {
+    /// The first letter from rank `from` with this tag.
+    fn take(&self, from: usize, tag: u32) -> Option<Arc<Letter>> {
         if self.waiting.load(Ordering::Acquire) == 0 {
             return None;
         }
         let mut letters = lock(&self.letters);
-        letters.retain(|letter| !letter.is_withdrawn());
-        let at = letters.iter().position(|letter| letter.tag == tag);
-        let letter = at.and_then(|at| letters.remove(at));
-        self.waiting.store(letters.len(), Ordering::Release);
+        let queue = letters.get_mut(&from)?;
+        let before = queue.len();
+        queue.retain(|letter| !letter.is_withdrawn());
+        let at = queue.iter().position(|letter| letter.tag == tag);
+        let letter = at.and_then(|at| queue.remove(at));
+        self.waiting
+            .fetch_sub(before - queue.len(), Ordering::Release);
         letter
     }
 }
@@ -58,19 +61,20 @@ pub(super) fn send(
     buf: &[u8],
 ) -> Result<(), CommError> {
     let operation = Operation::Send;
+    check_tag(operation, tag)?;
     check_peer(operation, to, rank, group.size())?;
     if let Some(trouble) = group.trouble(operation, std::iter::once(to)) {
         return Err(trouble);
     }
     if buf.len() <= EAGER {
         group
-            .mail(rank, to)
-            .post(Arc::new(Letter::own(tag, buf.to_vec())));
+            .mail(to)
+            .post(rank, Arc::new(Letter::own(tag, buf.to_vec())));
         group.world.bell.ring();
         return Ok(());
     }
     let mut lent = Lent::new(&group.world, 1);
-    group.mail(rank, to).post(lent.letter(to, tag, buf));
+    group.mail(to).post(rank, lent.letter(to, tag, buf));
     group.world.bell.ring();
     finish(group, rank, operation, &lent)
 }
@@ -97,6 +101,7 @@ pub(super) fn recv(
     buf: &mut [u8],
 ) -> Result<(), CommError> {
     let operation = Operation::Recv;
+    check_tag(operation, tag)?;
     check_peer(operation, from, rank, group.size())?;
     let expected = buf.len();
     let mut copy = |bytes: &[u8]| {
@@ -125,7 +130,7 @@ fn open(
     expected: usize,
     read: &mut dyn FnMut(&[u8]) -> Result<(), u64>,
 ) -> Option<Result<(), u64>> {
-    let letter = group.mail(from, rank).take(tag)?;
+    let letter = group.mail(rank).take(from, tag)?;
     let mut given = None;
     let outcome = letter.read(&group.world, |bytes| {
         read(bytes).map_err(|len| {
@@ -146,6 +151,7 @@ pub(super) fn exchange(
 ) -> Result<(), CommError> {
     let operation = Operation::Exchange;
     let size = group.size();
+    check_tag(operation, tag)?;
     check_peers(sends, rank, size)?;
     check_peers(recvs, rank, size)?;
     let buffers = workspace.sends.cut(sends, rank)?;
@@ -153,8 +159,8 @@ pub(super) fn exchange(
     for (i, (message, buffer)) in sends.iter().zip(buffers).enumerate() {
         job.pack(i, buffer);
         group
-            .mail(rank, message.peer)
-            .post(lent.letter(message.peer, tag, buffer));
+            .mail(message.peer)
+            .post(rank, lent.letter(message.peer, tag, buffer));
         group.world.bell.ring();
     }
     job.local();

@@ -19,26 +19,12 @@ impl OneSided for ThreadComm {
         // A communicator of its own: the window's collective calls cannot be taken for others.
         let comm = self.duplicate(Operation::Window)?;
         let mine = AlignedBytes::try_zeroed(len);
-        let wish = [u8::from(mine.is_some())]
-            .into_iter()
-            .chain((len as u64).to_ne_bytes())
-            .collect::<Vec<_>>();
+        let call = Call::new(Operation::Window).with_memory(len, mine.as_ref());
         let size = comm.group.size();
-        let (lens, parts) = comm.meet(Call::new(Operation::Window), &[&wish], |met| {
-            let lens: Vec<u64> = met
+        let (lens, parts) = comm.meet(call, &[&len.to_ne_bytes()], |met| {
+            let lens = met
                 .all()
-                .map(|wish| wish[1..].try_into().map_or(0, u64::from_ne_bytes))
-                .collect();
-            if let Some(rank) = met.all().position(|wish| wish[0] == 0) {
-                return Err(CommError::Allocation {
-                    operation: Operation::Window,
-                    rank,
-                    bytes: lens[rank],
-                });
-            }
-            let lens = lens
-                .into_iter()
-                .map(|len| usize::try_from(len).unwrap_or(usize::MAX))
+                .map(|len| len.try_into().map_or(0, usize::from_ne_bytes))
                 .collect();
             let parts = comm.group.share((met.meeting, 0), size, || {
                 (0..size)

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::ThreadComm;
 use super::group::{Fault, Group, MAX_RANKS, World, lock};
-use crate::Operation;
 use crate::error::panic_text;
+use crate::{Operation, limit};
 
 const DEFAULT_LIMIT: Duration = Duration::from_secs(60);
 
@@ -24,12 +24,7 @@ pub struct ThreadRun {
 
 impl ThreadRun {
     pub(super) fn new(size: usize) -> Self {
-        let seconds = std::env::var("DIST_COMM_TIMEOUT")
-            .ok()
-            .and_then(|text| text.trim().parse().ok());
-        let limit = seconds
-            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-            .unwrap_or(DEFAULT_LIMIT);
+        let limit = limit::from_environment().unwrap_or(DEFAULT_LIMIT);
         Self { size, limit }
     }
 
@@ -152,6 +147,7 @@ fn collect<R, E>(mut outcomes: Vec<Outcome<R, E>>) -> Result<Vec<R>, RunError<E>
 
 /// How a rank failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RankFailure<E> {
     /// It returned an error.
     Failed(E),

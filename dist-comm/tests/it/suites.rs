@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use dist_comm::{CommError, CommExt, Communicator, ReduceOp, SingleComm, ThreadComm, testkit};
+use dist_comm::{
+    CommError, CommExt, Communicator, OneSided, ReduceOp, SingleComm, ThreadComm, testkit,
+};
 
 const SIZES: [usize; 6] = [1, 2, 3, 4, 6, 7];
 
@@ -67,4 +69,20 @@ fn references_and_boxes_are_communicators() {
     })
     .unwrap();
     assert_eq!(sums, [[6; 4]; 3]);
+}
+
+#[test]
+fn references_and_boxes_have_windows() {
+    struct Holder<C: OneSided>(C);
+    ThreadComm::run(2, |comm| {
+        let holder = Holder(Arc::new(Holder(comm).0));
+        let window = holder.0.window(4)?;
+        let mut byte = [1];
+        window.get(1 - comm.rank(), 3, &mut byte)?;
+        assert_eq!(byte, [0]);
+        let boxed: Box<dyn OneSided + '_> = Box::new(comm);
+        assert_eq!(boxed.window(3)?.lens(), [3, 3]);
+        Ok::<_, CommError>(())
+    })
+    .unwrap();
 }
