@@ -48,7 +48,10 @@ pub(crate) fn encode(version: ProtocolVersion, dim_data: &DimData) -> Vec<u8> {
                 words.extend(indices.iter().map(|&index| index.cast_unsigned()));
             }
         }
-        let extra = dim.extra().iter().map(|(key, value)| (key.clone(), value.clone()));
+        let extra = dim
+            .extra()
+            .iter()
+            .map(|(key, value)| (key.clone(), value.clone()));
         let text = match dim.extra().len() {
             0 => String::new(),
             _ => Value::Dict(extra.collect()).to_string(),
@@ -102,7 +105,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(ProtocolVersion, DimData), Protoco
         };
         let mut dim = DimDict::new(size, grid_size, grid_rank, dist)?;
         let len = to_usize(next())?;
-        let mut text: Vec<u8> = (0..len.div_ceil(8)).flat_map(|_| next().to_ne_bytes()).collect();
+        let mut text: Vec<u8> = (0..len.div_ceil(8))
+            .flat_map(|_| next().to_ne_bytes())
+            .collect();
         text.truncate(len);
         if let Ok(Value::Dict(extra)) = literal::parse(&String::from_utf8_lossy(&text)) {
             for (key, value) in extra {
@@ -201,7 +206,10 @@ mod tests {
                 .unwrap(),
             DimDict::cyclic(7, 3, 2, 2).unwrap(),
             DimDict::unstructured(9, 1, 0, vec![-4, 8, 2], true).unwrap(),
-            DimDict::whole(0).unwrap().with_extra("unit", "m/s²".into()).unwrap(),
+            DimDict::whole(0)
+                .unwrap()
+                .with_extra("unit", "m/s²".into())
+                .unwrap(),
         ];
         for dim_data in [DimData::new(dims), DimData::new(vec![])] {
             let bytes = encode(ProtocolVersion::V0_9_0, &dim_data);
