@@ -147,7 +147,9 @@ pub(super) fn recv(comm: &MpiComm, from: usize, tag: u32, buf: &mut [u8]) -> Res
     check_peer(operation, from, inner.rank, inner.size)?;
     let (at, _doing) = inner.begin(operation, tag)?;
     let mut frame = Frame::empty();
-    let given = inner.await_message(inner.mail, at, (from, tag), &mut frame.0)?;
+    let mut incoming = Requests::new(at, 1);
+    incoming.recv(inner.mail, from, tag, &mut frame.0)?;
+    let given = incoming.wait_for_one(from, &mut Patience::new(inner, operation))?;
     inner.take(at, from, (&frame, given), buf, |buf, bytes| {
         if let Some(bytes) = bytes {
             buf.copy_from_slice(bytes);

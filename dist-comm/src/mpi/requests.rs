@@ -1,6 +1,7 @@
 //! Messages under way (MPI 3.1 §3.7): requests that cannot outlive the buffers they use.
 
 use std::ffi::c_int;
+use std::iter::once;
 use std::marker::PhantomData;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -218,9 +219,10 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// As [`wait_all`](Self::wait_all), as long as the peers may still come; after an error see [`is_over`](Self::is_over).
+    /// As [`wait_all`](Self::wait_all) for sends, as long as the peers may still come; after an error see
+    /// [`is_over`](Self::is_over).
     pub(super) fn wait_patiently(&mut self, patience: &mut Patience<'_>) -> Result<(), CommError> {
-        let mut outcome = Ok(());
+        let mut outcome = self.complete_all();
         loop {
             let before = self.open.len();
             match self.complete_some(false) {
@@ -237,6 +239,55 @@ impl<'a> Requests<'a> {
                     .iter()
                     .map(|&(message, _)| self.messages[message].peer);
                 patience.pause(peers)?;
+            }
+        }
+    }
+
+    /// Looks whether all sends are complete, as they mostly are at once, without a list for each.
+    fn complete_all(&mut self) -> Result<(), CommError> {
+        let mut flag = 0;
+        // SAFETY: a constant of the C shim, which says that no statuses are wanted.
+        let ignore = unsafe { ffi::RSMPI_STATUSES_IGNORE };
+        // SAFETY: the requests are ours; `flag` is an int of ours.
+        let code = unsafe {
+            ffi::MPI_Testall(
+                int(self.open.len()),
+                self.open.as_mut_ptr(),
+                &raw mut flag,
+                ignore,
+            )
+        };
+        self.at.check("MPI_Testall", code)?;
+        if flag != 0 {
+            self.open.clear();
+            self.parts.clear();
+        }
+        Ok(())
+    }
+
+    /// Waits for the one receive under way, as long as its sender may still come: its length, at most what was agreed on.
+    pub(super) fn wait_for_one(
+        mut self,
+        from: usize,
+        patience: &mut Patience<'_>,
+    ) -> Result<usize, CommError> {
+        loop {
+            let mut status = empty_status();
+            let mut flag = 0;
+            let Some(request) = self.open.first_mut() else {
+                return Ok(0);
+            };
+            // SAFETY: the request is ours, as are status and flag.
+            let code = unsafe { ffi::MPI_Test(request, &raw mut flag, &raw mut status) };
+            let looked = self.at.check("MPI_Test", code);
+            if flag != 0 {
+                self.open.clear();
+                self.parts.clear();
+                return looked.map(|()| bytes_received(&status));
+            }
+            if let Err(error) = looked.and_then(|()| patience.pause(once(from))) {
+                self.give_up();
+                return Err(error);
             }
         }
     }
