@@ -19,6 +19,7 @@
 mod kernel;
 mod layout;
 mod piece;
+mod stream;
 mod transpose;
 
 pub use layout::Layout;

@@ -26,8 +26,6 @@
 //! - `draw`: `draw_text` and `draw_svg`, who owns what.
 //! - `testkit`: strategies for distributions with a brute-force reading of them.
 
-#![forbid(unsafe_code)]
-
 mod axis_dist;
 mod block;
 mod canonical;

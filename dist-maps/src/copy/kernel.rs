@@ -1,5 +1,6 @@
 //! The one copy kernel: loops are lowered, fused, ordered, checked, then run.
 
+use super::stream::Stream;
 use super::{CopyError, Piece, transpose};
 
 /// Two nested loops along one dimension, in element offsets; strides and offsets are two's
@@ -169,6 +170,11 @@ impl Axis {
                 at.1 = at.1.wrapping_add(c.dst_outer);
             }
         }
+    }
+
+    fn elements(&self) -> usize {
+        let elements = self.chunks.iter().map(|c| c.outer.saturating_mul(c.inner));
+        elements.fold(0, usize::saturating_add)
     }
 
     /// Offsets and lengths of the first inner loops: all where there are one or two.
@@ -419,13 +425,29 @@ fn rows<T: Copy>(src: &[T], dst: &mut [T], at: (usize, usize), outer: &[Axis], i
             [(a, 3), (b, 3)] => strips::<T, 2, 3>(src, dst, at, outer, [a, b]),
             [(a, 4), (b, 4)] => strips::<T, 2, 4>(src, dst, at, outer, [a, b]),
             [(a, 8), (b, 8)] => strips::<T, 2, 8>(src, dst, at, outer, [a, b]),
-            _ => walk(outer, at, &mut |at| {
-                inner.each_run(at, &mut |at, run| contiguous(src, dst, at, run.inner));
-            }),
+            _ => runs(src, dst, at, outer, inner),
         }
     } else {
         walk(outer, at, &mut |at| {
             inner.each_run(at, &mut |at, run| strided(src, dst, at, run));
+        });
+    }
+}
+
+/// Contiguous runs.
+fn runs<T: Copy>(src: &[T], dst: &mut [T], at: (usize, usize), outer: &[Axis], inner: &Axis) {
+    let shortest = inner.chunks.iter().map(|c| c.inner).min().unwrap_or(0);
+    let all = outer.iter().map(Axis::elements);
+    let elements = all.fold(inner.elements(), usize::saturating_mul);
+    let bytes = |elements: usize| elements.saturating_mul(size_of::<T>());
+    if let Some(mut stream) = Stream::pays(bytes(dst.len()), bytes(elements), bytes(shortest)) {
+        walk(outer, at, &mut |at| {
+            inner.each_run(at, &mut |at, run| stream.run(src, dst, at, run.inner));
+        });
+        stream.finish(src, dst);
+    } else {
+        walk(outer, at, &mut |at| {
+            inner.each_run(at, &mut |at, run| contiguous(src, dst, at, run.inner));
         });
     }
 }

@@ -303,3 +303,47 @@ fn bytes_stand_for_elements_of_any_size() {
     gather(&a, &layout, &[&rows, &col, &size], &mut packed).unwrap();
     assert_eq!(packed, [6, 7, 8, 15, 16, 17]);
 }
+
+/// Arrays too large for the cache are copied in another way; from runs and to runs of several lengths and alignments.
+#[test]
+fn a_large_destination_gets_the_same_elements() {
+    const ROWS: usize = 1000;
+    const COLUMNS: usize = 2500;
+    let run = |start, len, count, stride| StridedRun {
+        start,
+        len,
+        count,
+        stride,
+    };
+    let from: Vec<u64> = (0..(ROWS * COLUMNS) as u64).collect();
+    let layout = Layout::c_order(&[ROWS, COLUMNS]).unwrap();
+    let columns = [
+        // 64 elements apart by 64, as of a block-cyclic axis, and a shift that no line begins with
+        (vec![run(0, 64, 19, 128)], vec![run(5, 64, 19, 130)]),
+        (vec![run(3, 33, 50, 49)], vec![run(7, 1650, 1, 0)]),
+        (
+            vec![run(1, 2000, 1, 0), run(2100, 200, 2, 200)],
+            vec![run(0, 2400, 1, 0)],
+        ),
+    ];
+    let rows = (vec![run(1, 3, 300, 3)], vec![run(0, 100, 9, 110)]);
+    for (src, dst) in columns {
+        let mut to = vec![u64::MAX; ROWS * COLUMNS];
+        copy(
+            &from,
+            &layout,
+            &[&rows.0, &src],
+            &mut to,
+            &layout,
+            &[&rows.1, &dst],
+        )
+        .unwrap();
+        let mut wanted = vec![u64::MAX; ROWS * COLUMNS];
+        for (i, k) in positions(&rows.0).into_iter().zip(positions(&rows.1)) {
+            for (j, l) in positions(&src).into_iter().zip(positions(&dst)) {
+                wanted[k * COLUMNS + l] = from[i * COLUMNS + j];
+            }
+        }
+        assert!(to == wanted);
+    }
+}
