@@ -5,7 +5,7 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
 use half::f16;
 use local_array::{ArrayError, LocalArray, Redistributor, SharedArray};
-use ndarray::{Array, Ix1, IxDyn};
+use ndarray::{Array, Ix1, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 
 use super::element::{check, numbered};
@@ -152,6 +152,18 @@ pub fn shared_arrays_redistribute<C: Communicator>(comm: &C) -> Outcome {
         Redistributor::new(from, to, comm)?.execute(&a.view()?, &mut c)?;
         check(&c, |x| x as f64, Some(0.0), "shared to ordinary")?;
         same(a.view()?.sum()?, 7140.0, "sum of a view")?;
+        // one rank has its elements in another order, and lends nothing
+        let mut d = LocalArray::<f64, IxDyn, _>::zeros(to, comm)?;
+        let mut change = Redistributor::new(from, to, comm)?;
+        if comm.rank() == 0 {
+            let view = a.view()?;
+            let mut fortran = Array::zeros(view.local().raw_dim().f());
+            fortran.assign(&view.local());
+            change.execute(&LocalArray::from_array(fortran, from, comm)?, &mut d)?;
+        } else {
+            change.execute(&a.view()?, &mut d)?;
+        }
+        check(&d, |x| x as f64, Some(0.0), "one rank in another order")?;
     }
     Ok(())
 }
