@@ -456,6 +456,28 @@ fn joining_blocks_behind_blocks() {
 }
 
 #[test]
+fn ranks_on_other_lines_of_the_grid_cannot_be_joined() {
+    let grid = |targets: [usize; 4]| {
+        let d = Distribution::over(6).shape([4, 4]).block(0).block(1);
+        d.grid([2, 2]).targets(targets).build().unwrap()
+    };
+    let a = grid([0, 1, 2, 3]);
+    let swapped = a.concatenate(&[&grid([2, 3, 0, 1])], 0).unwrap();
+    assert_eq!(swapped.targets(), [0, 1, 2, 3]);
+    let more = a.concatenate(&[&grid([2, 3, 4, 5])], 0).unwrap();
+    assert_eq!(more.targets(), [0, 1, 2, 3, 4, 5]);
+    for targets in [[0, 2, 1, 3], [1, 0, 3, 2], [0, 4, 2, 3], [4, 1, 5, 3]] {
+        let what = "ranks that share another part of the array";
+        let refused = MapError::NotAligned {
+            array: 1,
+            axis: 0,
+            what,
+        };
+        assert_eq!(a.concatenate(&[&grid(targets)], 0), Err(refused));
+    }
+}
+
+#[test]
 fn the_hash_is_the_same_everywhere() {
     // Computed by hand from the documented bytes with another implementation of FNV-1a.
     let d = Distribution::over(2).shape([6]).block(0).build().unwrap();
