@@ -95,12 +95,10 @@ fn without_a_fault_all_is_well() {
 
 #[test]
 fn a_communicator_opened_while_the_last_one_is_dropped_can_be_used() {
-    for _ in 0..5 {
-        let output = mpirun(1, "reopens")
-            .output()
-            .expect("mpirun starts (Debian package openmpi-bin)");
-        assert!(output.status.success(), "{}", texts(&output));
-    }
+    let output = mpirun(1, "reopens")
+        .output()
+        .expect("mpirun starts (Debian package openmpi-bin)");
+    assert!(output.status.success(), "{}", texts(&output));
 }
 
 #[test]

@@ -41,6 +41,13 @@ struct Current {
     started_here: bool,
 }
 
+impl Current {
+    /// Whether MPI is ours to stop, and nobody uses it: not even a session opened since the last user of another let go.
+    fn is_over(&self) -> bool {
+        self.started_here && self.session.strong_count() == 0
+    }
+}
+
 /// The library, while somebody uses it.
 pub(super) struct Session {
     /// Any thread may call MPI (`MPI_THREAD_MULTIPLE`); else only the one that initialised it.
@@ -110,9 +117,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let current = lock(&SESSION);
-        // A new session may have been opened between the end of the last user of this one and here: it stops MPI then.
-        let is_last = current.session.strong_count() == 0;
-        if is_last && current.started_here && !thread::panicking() && !raw::is_finalised() {
+        if current.is_over() && !thread::panicking() && !raw::is_finalised() {
             raw::finalise();
         }
     }
@@ -282,6 +287,20 @@ fn abort_on_panic() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_session_alone_stops_what_was_started_here() {
+        let current = |session: &Arc<Session>, started_here| Current {
+            session: Arc::downgrade(session),
+            started_here,
+        };
+        let session = Arc::new(Session { any_thread: true });
+        let (ours, theirs) = (current(&session, true), current(&session, false));
+        assert!(!ours.is_over());
+        drop(session);
+        assert!(ours.is_over());
+        assert!(!theirs.is_over());
+    }
 
     #[test]
     fn windows_are_freed_with_their_communicator() {
