@@ -177,14 +177,25 @@ impl Axis {
         elements.fold(0, usize::saturating_add)
     }
 
-    /// Offsets and lengths of the first inner loops: all where there are one or two.
+    /// Offsets and lengths of the first contiguous runs: all where there are one or two.
     fn runs(&self) -> Vec<((usize, usize), usize)> {
         let of = |c: &Chunk| {
-            let (c, outer) = (*c, c.outer.min(3));
-            (0..outer).map(move |i| {
-                let src = c.src.wrapping_add(i.wrapping_mul(c.src_outer));
-                let dst = c.dst.wrapping_add(i.wrapping_mul(c.dst_outer));
-                ((src, dst), c.inner)
+            let c = *c;
+            let (singles, len) = if c.inner == 1 || c.is_contiguous() {
+                (1, c.inner)
+            } else {
+                (c.inner.min(3), 1)
+            };
+            (0..c.outer.min(3)).flat_map(move |i| {
+                (0..singles).map(move |j| {
+                    let offset = |start: usize, outer: usize, inner: usize| {
+                        start
+                            .wrapping_add(i.wrapping_mul(outer))
+                            .wrapping_add(j.wrapping_mul(inner))
+                    };
+                    let src = offset(c.src, c.src_outer, c.src_inner);
+                    ((src, offset(c.dst, c.dst_outer, c.dst_inner)), len)
+                })
             })
         };
         self.chunks.iter().flat_map(of).take(3).collect()
@@ -214,6 +225,10 @@ impl Axis {
 }
 
 impl Chunk {
+    fn is_contiguous(&self) -> bool {
+        self.src_inner == 1 && self.dst_inner == 1
+    }
+
     /// Runs a loop that goes down on both sides the other way round.
     fn turn(&mut self) {
         if self.src_inner.cast_signed() < 0 && self.dst_inner.cast_signed() < 0 {
@@ -407,30 +422,23 @@ fn walk_all<F: FnMut((usize, usize))>(axes: &[&Axis], at: (usize, usize), f: &mu
 
 /// Rows: the innermost dimension as plainly as its strides allow.
 fn rows<T: Copy>(src: &[T], dst: &mut [T], at: (usize, usize), outer: &[Axis], inner: &Axis) {
-    let unit = inner
-        .chunks
-        .iter()
-        .all(|c| c.src_inner == 1 && c.dst_inner == 1);
-    if unit {
-        // One or two short runs a row are strips, as in a halo: a tight loop down the rows keeps many cache misses under
-        // way, and the end of a row shares lines with the start of the next.
-        match inner.runs()[..] {
-            [(a, 1)] => strips::<T, 1, 1>(src, dst, at, outer, [a]),
-            [(a, 2)] => strips::<T, 1, 2>(src, dst, at, outer, [a]),
-            [(a, 3)] => strips::<T, 1, 3>(src, dst, at, outer, [a]),
-            [(a, 4)] => strips::<T, 1, 4>(src, dst, at, outer, [a]),
-            [(a, 8)] => strips::<T, 1, 8>(src, dst, at, outer, [a]),
-            [(a, 1), (b, 1)] => strips::<T, 2, 1>(src, dst, at, outer, [a, b]),
-            [(a, 2), (b, 2)] => strips::<T, 2, 2>(src, dst, at, outer, [a, b]),
-            [(a, 3), (b, 3)] => strips::<T, 2, 3>(src, dst, at, outer, [a, b]),
-            [(a, 4), (b, 4)] => strips::<T, 2, 4>(src, dst, at, outer, [a, b]),
-            [(a, 8), (b, 8)] => strips::<T, 2, 8>(src, dst, at, outer, [a, b]),
-            _ => runs(src, dst, at, outer, inner),
-        }
-    } else {
-        walk(outer, at, &mut |at| {
+    // One or two short runs a row are strips, as in a halo: a tight loop down the rows keeps many cache misses under
+    // way, and the end of a row shares lines with the start of the next.
+    match inner.runs()[..] {
+        [(a, 1)] => strips::<T, 1, 1>(src, dst, at, outer, [a]),
+        [(a, 2)] => strips::<T, 1, 2>(src, dst, at, outer, [a]),
+        [(a, 3)] => strips::<T, 1, 3>(src, dst, at, outer, [a]),
+        [(a, 4)] => strips::<T, 1, 4>(src, dst, at, outer, [a]),
+        [(a, 8)] => strips::<T, 1, 8>(src, dst, at, outer, [a]),
+        [(a, 1), (b, 1)] => strips::<T, 2, 1>(src, dst, at, outer, [a, b]),
+        [(a, 2), (b, 2)] => strips::<T, 2, 2>(src, dst, at, outer, [a, b]),
+        [(a, 3), (b, 3)] => strips::<T, 2, 3>(src, dst, at, outer, [a, b]),
+        [(a, 4), (b, 4)] => strips::<T, 2, 4>(src, dst, at, outer, [a, b]),
+        [(a, 8), (b, 8)] => strips::<T, 2, 8>(src, dst, at, outer, [a, b]),
+        _ if inner.chunks.iter().all(Chunk::is_contiguous) => runs(src, dst, at, outer, inner),
+        _ => walk(outer, at, &mut |at| {
             inner.each_run(at, &mut |at, run| strided(src, dst, at, run));
-        });
+        }),
     }
 }
 
@@ -488,7 +496,7 @@ fn contiguous<T: Copy>(src: &[T], dst: &mut [T], at: (usize, usize), n: usize) {
 
 #[inline]
 fn strided<T: Copy>(src: &[T], dst: &mut [T], (mut s, mut d): (usize, usize), c: &Chunk) {
-    if c.src_inner == 1 && c.dst_inner == 1 {
+    if c.is_contiguous() {
         contiguous(src, dst, (s, d), c.inner);
     } else if c.dst_inner == 1 {
         for to in &mut dst[d..d + c.inner] {
