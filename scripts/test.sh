@@ -57,7 +57,6 @@ case $what in
         step tests cargo test --workspace --features "$(scripts/pure-features.py)" -- --show-output
         step demo cargo run --release -p integration-tests --example jacksboro -- --ranks 4
         step demo-7 cargo run --release -p integration-tests --example jacksboro -- --ranks 7
-        step benches cargo bench --workspace --no-run
         mpi
         step python-interop scripts/python-interop.sh
         ;;

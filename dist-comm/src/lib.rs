@@ -50,7 +50,6 @@ mod limit;
 mod memory;
 #[cfg(feature = "mpi")]
 mod mpi;
-mod pages;
 mod reduce;
 mod single;
 #[cfg(feature = "testkit")]
@@ -66,7 +65,6 @@ pub use self::file::{FileMode, SharedFile, SharedFileOps};
 pub use self::memory::SharedBytes;
 #[cfg(feature = "mpi")]
 pub use self::mpi::MpiComm;
-pub use self::pages::prefer_large_pages;
 pub use self::reduce::{Fold, ReduceOp, Reducible, Reduction};
 pub use self::single::SingleComm;
 pub use self::threads::{RankFailure, RunError, ThreadComm, ThreadRun};

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use crate::{CommError, Operation, prefer_large_pages};
+use large_pages::prefer_large_pages;
+
+use crate::{CommError, Operation};
 
 /// Every buffer starts at a multiple of this many bytes: a cache line, and enough for any element type.
 pub(crate) const ALIGNMENT: usize = 64;

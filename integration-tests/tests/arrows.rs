@@ -10,10 +10,14 @@ use serde_json::Value;
 /// Every arrow there may be; development and build dependencies count.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("dap-protocol", &[]),
-    ("dist-comm", &[]),
+    ("large-pages", &[]),
+    ("dist-comm", &["large-pages"]),
     ("dist-maps", &["dap-protocol"]),
-    ("dnpy-format", &["dap-protocol", "dist-maps"]),
-    ("local-array", &["dap-protocol", "dist-comm", "dist-maps"]),
+    ("dnpy-format", &["dap-protocol", "dist-maps", "large-pages"]),
+    (
+        "local-array",
+        &["dap-protocol", "dist-comm", "dist-maps", "large-pages"],
+    ),
     (
         "integration-tests",
         &[

@@ -186,7 +186,7 @@ impl Part {
             bytes: len.checked_mul(size_of::<T>()),
         };
         let mut elements = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| failed())?;
-        dist_comm::prefer_large_pages(&mut elements);
+        large_pages::prefer_large_pages(&mut elements);
         Array::from_shape_vec(dim, elements).map_err(|_| failed())
     }
 

@@ -25,9 +25,11 @@ pub(crate) fn check_element<T: Element>(header: &Header) -> Result<(), DnpyError
 
 /// `len` zeros, in memory that the operating system zeroes and that nobody has touched yet.
 pub(crate) fn zeroed<T: Element>(len: usize) -> Result<Vec<T>, DnpyError> {
-    bytemuck::allocation::try_zeroed_vec(len).map_err(|()| DnpyError::Memory {
+    let mut zeros = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| DnpyError::Memory {
         bytes: len.saturating_mul(size_of::<T>()),
-    })
+    })?;
+    large_pages::prefer_large_pages(&mut zeros);
+    Ok(zeros)
 }
 
 /// Reads the elements that follow a header. Memory grows with the bytes that arrive.
@@ -47,6 +49,7 @@ pub(crate) fn elements<T: Element, R: Read>(
             .map_err(|_| DnpyError::Memory {
                 bytes: (done + more).saturating_mul(size_of::<T>()),
             })?;
+        large_pages::prefer_large_pages(data.spare_capacity_mut());
         data.resize_with(done + more, T::default);
         let done_bytes = (done * size_of::<T>()) as u64;
         match T::bytes_mut(&mut data[done..]) {
