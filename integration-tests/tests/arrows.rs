@@ -12,7 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dap-protocol", &[]),
     ("large-pages", &[]),
     ("dist-comm", &["large-pages"]),
-    ("dist-maps", &["dap-protocol"]),
+    ("dist-maps", &["dap-protocol", "large-pages"]),
     ("dnpy-format", &["dap-protocol", "dist-maps", "large-pages"]),
     (
         "local-array",

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "advice to the system about memory is a C call")]
 
 /// What is smaller is left alone.
-const LARGE: usize = 4 << 20;
+const LARGE: usize = 2 << 20;
 /// Advice is given for whole pages; 64 KiB is a multiple of the page size everywhere.
 const PAGE: usize = 64 << 10;
 
@@ -10,7 +10,7 @@ const PAGE: usize = 64 << 10;
 ///
 /// Walking down the columns of an array touches a page an element; with 4 KiB pages the processor then spends its time looking
 /// up addresses (a halo of 2048 × 2048 `f64` takes twice as long). It is advice: where the system does not give large pages (Linux
-/// does when `/sys/kernel/mm/transparent_hugepage/enabled` says `madvise` or `always`) nothing changes, and memory below 4 MiB is
+/// does when `/sys/kernel/mm/transparent_hugepage/enabled` says `madvise` or `always`) nothing changes, and memory below 2 MiB is
 /// left as it is.
 ///
 /// ```

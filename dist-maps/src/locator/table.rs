@@ -14,6 +14,8 @@ pub(super) struct Buckets {
     bounds: Arc<[u64]>,
     first: Vec<u32>,
     shift: u32,
+    /// No bucket holds more than one bound: then there is one comparison and no loop.
+    single: bool,
 }
 
 impl Buckets {
@@ -25,6 +27,10 @@ impl Buckets {
         while last >> shift >= 4 * ranks as u64 {
             shift += 1;
         }
+        let inner = &bounds[1..ranks];
+        let single = inner
+            .windows(2)
+            .all(|pair| pair[0] >> shift != pair[1] >> shift);
         let mut coord = 0;
         let first = (0..=last >> shift)
             .map(|bucket| {
@@ -38,6 +44,7 @@ impl Buckets {
             bounds: Arc::clone(bounds),
             first,
             shift,
+            single,
         }
     }
 
@@ -46,6 +53,13 @@ impl Buckets {
     pub(super) fn find(&self, g: u64) -> (u64, u64) {
         let bucket = to_len(g >> self.shift).min(self.first.len() - 1);
         let mut coord = self.first[bucket] as usize;
+        if self.single {
+            // The last coordinate has no bound after its own end, which no index below the size reaches.
+            let next = self.bounds.get(coord + 1).copied().unwrap_or(u64::MAX);
+            coord += usize::from(g >= next);
+            let start = self.bounds.get(coord).copied().unwrap_or(0);
+            return (coord as u64, g.wrapping_sub(start));
+        }
         let mut start = self.bounds[coord];
         while let Some(&end) = self.bounds.get(coord + 1) {
             if g < end {
@@ -217,7 +231,10 @@ fn dense<E: Copy + PartialEq>(
     none: E,
     entry: impl Fn(usize, usize) -> E,
 ) -> Vec<E> {
-    let mut table = vec![none; len];
+    // Lookups go to random places of it.
+    let mut table = Vec::with_capacity(len);
+    large_pages::prefer_large_pages(table.spare_capacity_mut());
+    table.resize(len, none);
     for (coord, list) in lists.iter().enumerate() {
         for (local, &g) in list.iter().enumerate() {
             let slot = &mut table[position(base, g)];
