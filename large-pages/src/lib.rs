@@ -9,7 +9,7 @@ const PAGE: usize = 64 << 10;
 /// Asks for large pages for this memory, best before it is first written. Local.
 ///
 /// Walking down the columns of an array touches a page an element; with 4 KiB pages the processor then spends its time looking
-/// up addresses (a halo of 2048 × 2048 `f64` takes twice as long). It is advice: where the system does not give large pages (Linux
+/// up addresses (the strips of a halo of 2048 × 2048 `f64` take twice as long to copy). It is advice: where the system does not give large pages (Linux
 /// does when `/sys/kernel/mm/transparent_hugepage/enabled` says `madvise` or `always`) nothing changes, and memory below 2 MiB is
 /// left as it is.
 ///
