@@ -244,13 +244,14 @@ fn receive(
     // By peer, in the order listed: the next message of a peer belongs to the first receive still open.
     let mut open: Vec<usize> = (0..recvs.len()).collect();
     open.sort_by_key(|&i| recvs[i].peer);
+    let mut rest = Vec::with_capacity(open.len());
     let mut frame = Frame::empty();
     let mut received = Ok(());
     let mut patience = Patience::new(inner, at.operation);
     while !open.is_empty() {
         let before = open.len();
-        let mut rest = Vec::with_capacity(before);
         let mut silent = None;
+        rest.clear();
         for &i in &open {
             let Message { peer, len } = recvs[i];
             let came = if silent == Some(peer) {
@@ -269,7 +270,7 @@ fn receive(
             });
             received = received.and(taken);
         }
-        open = rest;
+        mem::swap(&mut open, &mut rest);
         if open.len() < before {
             patience.renew();
         } else {
