@@ -25,6 +25,13 @@ pub struct SingleComm {
     lending: AtomicU32,
 }
 
+/// A communicator of its own, as every `SingleComm` is.
+impl Clone for SingleComm {
+    fn clone(&self) -> Self {
+        Self::new()
+    }
+}
+
 impl SingleComm {
     /// The communicator of one rank.
     #[must_use]

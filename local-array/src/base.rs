@@ -165,6 +165,35 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         self.part.coords()
     }
 
+    /// The same array with another type for its number of dimensions; nothing is copied. Local.
+    ///
+    /// # Errors
+    /// [`ArrayError::InvalidDimension`] when `D2` has another number of dimensions, the same on every rank.
+    pub fn into_dimensionality<D2: Dimension>(
+        self,
+    ) -> Result<LocalArrayBase<S, D2, C>, ArrayError> {
+        let ndim = self.ndim();
+        let failed = |_| ArrayError::InvalidDimension {
+            what: "number of dimensions",
+            given: D2::NDIM.unwrap_or(ndim),
+            ndim,
+        };
+        Ok(LocalArrayBase {
+            data: self.data.into_dimensionality().map_err(failed)?,
+            part: self.part,
+            comm: self.comm,
+        })
+    }
+
+    /// The same array with a number of dimensions known at run time; nothing is copied. Local.
+    pub fn into_dyn(self) -> LocalArrayBase<S, ndarray::IxDyn, C> {
+        LocalArrayBase {
+            data: self.data.into_dyn(),
+            part: self.part,
+            comm: self.comm,
+        }
+    }
+
     /// The same part with another view of it as storage.
     pub(crate) fn with_data<S2: RawData, C2>(
         &self,

@@ -23,6 +23,26 @@ pub enum ArrayError {
         /// What the first has.
         allowed: String,
     },
+    /// An argument whose value the operation does not take.
+    #[error("{what} {given} is not valid, allowed: {allowed}")]
+    Argument {
+        /// The argument's name.
+        what: &'static str,
+        /// Its value.
+        given: String,
+        /// The values there are.
+        allowed: String,
+    },
+    /// Two shapes that do not go together.
+    #[error("{what} has shape {given:?}, allowed: {allowed}")]
+    Shape {
+        /// What has the shape.
+        what: &'static str,
+        /// The shape.
+        given: Vec<u64>,
+        /// What the operation takes.
+        allowed: String,
+    },
     /// A communicator of another size than the distribution is made for.
     #[error("the communicator has {given} rank(s), the distribution is over {allowed}")]
     InvalidBaseComm {

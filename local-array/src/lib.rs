@@ -46,6 +46,7 @@
 #![forbid(unsafe_code)]
 
 mod base;
+mod cast;
 mod comm;
 mod compare;
 mod construct;
@@ -65,9 +66,11 @@ mod redistribute;
 mod reduce;
 mod shared;
 mod strided;
+mod this_rank;
 mod windows;
 
 pub use base::{LocalArray, LocalArrayBase, LocalArrayView, LocalArrayViewMut};
+pub use cast::Cast;
 pub use comm::init_base_comm;
 pub use elementwise::{Operand, are_compatible};
 #[doc(hidden)]

@@ -34,3 +34,41 @@ fn cases_on_thread_ranks() {
         }
     }
 }
+
+/// The cases of an area on 1 to 7 thread ranks.
+fn area(name: &str) {
+    let (_, cases) = cases::AREAS
+        .iter()
+        .find(|(area, _)| *area == name)
+        .expect("an area");
+    for ranks in 1..=7 {
+        for (name, case) in *cases {
+            let outcome = ThreadComm::run(ranks, |comm| {
+                case(comm).map_err(|failure| failure.to_string())
+            });
+            assert!(
+                outcome.is_ok(),
+                "{name} on {ranks} ranks: {}",
+                outcome.err().map_or(String::new(), |e| e.to_string())
+            );
+        }
+    }
+}
+
+macro_rules! areas {
+    ($($name:ident),* $(,)?) => {
+        $(#[test]
+        fn $name() {
+            area(stringify!($name));
+        })*
+
+        #[test]
+        fn every_area_runs() {
+            let named = [$(stringify!($name)),*];
+            let listed: Vec<&str> = cases::AREAS.iter().map(|(area, _)| *area).collect();
+            assert_eq!(named.as_slice(), listed);
+        }
+    };
+}
+
+areas!(foundation);

@@ -21,6 +21,12 @@ use std::process::ExitCode;
 use dist_comm::agree::agree;
 use dist_comm::{Communicator, MpiComm};
 
+/// A case as it is called.
+enum Run {
+    Generic(fn(&MpiComm) -> cases::Outcome),
+    Dynamic(fn(&dyn Communicator) -> cases::Outcome),
+}
+
 fn main() -> ExitCode {
     let comm = match MpiComm::world() {
         Ok(comm) => comm,
@@ -34,11 +40,22 @@ fn main() -> ExitCode {
         .find(|arg| !arg.starts_with('-'))
         .unwrap_or_default();
     let (mut passed, mut failed) = (0, 0);
-    for (name, case) in cases::all::<MpiComm>() {
+    let areas = cases::AREAS
+        .iter()
+        .flat_map(|(_, cases)| cases.iter().copied());
+    let dynamic = areas.map(|(name, case)| (name, Run::Dynamic(case)));
+    let generic = cases::all::<MpiComm>()
+        .into_iter()
+        .map(|(name, case)| (name, Run::Generic(case)));
+    for (name, case) in generic.chain(dynamic) {
         if !name.contains(&filter) {
             continue;
         }
-        let verdict = agree(&comm, case(&comm));
+        let outcome = match case {
+            Run::Generic(case) => case(&comm),
+            Run::Dynamic(case) => case(&comm),
+        };
+        let verdict = agree(&comm, outcome);
         let word = if verdict.is_ok() { "ok" } else { "FAILED" };
         passed += usize::from(verdict.is_ok());
         failed += usize::from(verdict.is_err());

@@ -1,8 +1,10 @@
 //! The cases, for any communicator: thread ranks run them in `it.rs`, MPI ranks in `mpi.rs`, in the same order.
 
 pub mod element;
+pub mod foundation;
 pub mod layouts;
 pub mod movement;
+pub mod numpy;
 pub mod plain;
 pub mod reductions;
 pub mod stencils;
@@ -16,7 +18,22 @@ pub type Outcome = Result<(), Failure>;
 /// A case: all ranks call it.
 pub type Case<C> = (&'static str, fn(&C) -> Outcome);
 
-/// All cases.
+/// A case that is compiled once for all communicators.
+pub type Dynamic = (&'static str, fn(&dyn Communicator) -> Outcome);
+
+/// Lists the cases of an area as its `CASES`.
+macro_rules! cases {
+    ($($name:ident),* $(,)?) => {
+        /// The cases of this area.
+        pub const CASES: &[super::Dynamic] = &[$((stringify!($name), $name)),*];
+    };
+}
+pub(crate) use cases;
+
+/// The areas and their cases: names are unique over all of them.
+pub const AREAS: &[(&str, &[Dynamic])] = &[("foundation", foundation::CASES)];
+
+/// All cases that are compiled once for each communicator.
 pub fn all<C: Communicator>() -> Vec<Case<C>> {
     vec![
         (
