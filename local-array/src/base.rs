@@ -210,6 +210,8 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 
 impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// What this rank stores, padding included: shape [`local_shape`](Self::local_shape). Local.
+    #[doc(alias = "get_localarray")]
+    #[doc(alias = "local_data")]
     pub fn local(&self) -> ArrayView<'_, S::Elem, D> {
         self.data.view()
     }
@@ -228,6 +230,7 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     }
 
     /// A copy of the part (the seed's `copy`). Local.
+    #[doc(alias = "copy")]
     pub fn to_owned(&self) -> LocalArray<S::Elem, D, C>
     where
         S::Elem: Clone,

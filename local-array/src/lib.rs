@@ -45,6 +45,7 @@
 
 #![forbid(unsafe_code)]
 
+mod axis;
 mod base;
 mod cast;
 mod comm;
@@ -57,13 +58,17 @@ mod gather;
 mod halo;
 mod import;
 mod index;
+mod index_mode;
 mod metadata;
+mod mode;
 mod numeric;
 mod operators;
 mod pairwise;
 mod part;
+mod properties;
 mod redistribute;
 mod reduce;
+mod same;
 mod shared;
 mod strided;
 mod this_rank;
@@ -78,6 +83,8 @@ pub use elementwise::{PartRef, Side};
 pub use error::ArrayError;
 pub use halo::HaloExchanger;
 pub use import::IntoLocal;
+pub use index_mode::IndexMode;
+pub use mode::Mode;
 pub use numeric::{Accumulator, Arithmetic, Bitwise, Ordered, Summable};
 pub use redistribute::Redistributor;
 pub use shared::SharedArray;

@@ -71,4 +71,4 @@ macro_rules! areas {
     };
 }
 
-areas!(foundation);
+areas!(foundation, metadata);

@@ -3,6 +3,7 @@
 pub mod element;
 pub mod foundation;
 pub mod layouts;
+pub mod metadata;
 pub mod movement;
 pub mod numpy;
 pub mod plain;
@@ -31,7 +32,10 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// The areas and their cases: names are unique over all of them.
-pub const AREAS: &[(&str, &[Dynamic])] = &[("foundation", foundation::CASES)];
+pub const AREAS: &[(&str, &[Dynamic])] = &[
+    ("foundation", foundation::CASES),
+    ("metadata", metadata::CASES),
+];
 
 /// All cases that are compiled once for each communicator.
 pub fn all<C: Communicator>() -> Vec<Case<C>> {

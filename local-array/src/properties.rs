@@ -1,0 +1,103 @@
+//! What an array says of its elements and their distribution, and [`sync`](LocalArrayBase::sync).
+
+use dap_protocol::{Element, ElementType};
+use dist_comm::Communicator;
+use ndarray::{Array, DataMut, Dimension, RawData};
+
+use crate::{ArrayError, LocalArray, LocalArrayBase};
+
+impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
+    /// One letter per dimension, as `DistArray` has them: `b` block, `c` cyclic, `u` unstructured, `n` not distributed (one
+    /// rank has all of it, in order). Local.
+    ///
+    /// ```
+    /// use dist_comm::SingleComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::LocalArray;
+    /// use ndarray::Ix2;
+    ///
+    /// let d = Distribution::over(1).shape([4, 6]).build()?;
+    /// let a = LocalArray::<f32, Ix2, _>::zeros(&d, SingleComm::new())?;
+    /// assert_eq!((a.dist(), a.dtype().to_string(), a.itemsize(), a.nbytes()), ("nn".to_owned(), "f32".to_owned(), 4, 96));
+    /// # Ok::<(), local_array::ArrayError>(())
+    /// ```
+    #[must_use]
+    pub fn dist(&self) -> String {
+        let letter = |axis: &dist_maps::AxisDist| if axis.is_whole() { "n" } else { axis.kind() };
+        self.distribution().axes().iter().map(letter).collect()
+    }
+
+    /// A hash of which elements lie on which rank in which order; the same for compatible arrays, on every rank, platform and
+    /// run. Padding does not count. Local.
+    #[must_use]
+    pub fn compatibility_hash(&self) -> u64 {
+        self.distribution().compatibility_hash()
+    }
+
+    /// Type of the elements. Local.
+    #[must_use]
+    pub fn dtype(&self) -> ElementType
+    where
+        S::Elem: Element,
+    {
+        S::Elem::TYPE
+    }
+
+    /// Size of one element, in bytes. Local.
+    #[must_use]
+    pub fn itemsize(&self) -> usize {
+        size_of::<S::Elem>()
+    }
+
+    /// Bytes of all elements of the whole array, without padding. Local.
+    #[must_use]
+    pub fn nbytes(&self) -> u128 {
+        self.global_size().saturating_mul(self.itemsize() as u128)
+    }
+}
+
+impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
+    /// Replaces what this rank stores, padding included; nothing is copied. Local.
+    ///
+    /// # Errors
+    /// [`ArrayError::LocalShape`] when it is not of shape [`local_shape`](LocalArrayBase::local_shape); the array is left as
+    /// it was.
+    pub fn set_localarray(&mut self, data: Array<T, D>) -> Result<(), ArrayError> {
+        self.part.check_data(&data)?;
+        self.data = data;
+        Ok(())
+    }
+}
+
+impl<S, D, C> LocalArrayBase<S, D, C>
+where
+    S: DataMut<Elem: Element>,
+    D: Dimension,
+    C: Communicator,
+{
+    /// Waits for all ranks, and brings the padding up to date with its owners. Collective.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let parts = ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([4]).block(0).padding(1).build()?;
+    ///     let mut a = LocalArray::<i64, Ix1, _>::zeros(&blocks, comm)?;
+    ///     a.owned_mut().fill(1 + comm.rank() as i64);
+    ///     a.sync()?;
+    ///     Ok::<_, ArrayError>(a.into_local().to_vec())
+    /// })?;
+    /// assert_eq!(parts, [vec![1, 1, 2], vec![1, 2, 2]]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`exchange_halo`](Self::exchange_halo), and [`ArrayError::Comm`].
+    pub fn sync(&mut self) -> Result<(), ArrayError> {
+        self.exchange_halo()?;
+        Ok(self.comm.barrier()?)
+    }
+}
