@@ -47,36 +47,45 @@
 
 mod axis;
 mod base;
+mod cart;
 mod cast;
 mod comm;
 mod compare;
 mod construct;
+mod deliver;
 mod elementwise;
 mod error;
 mod export;
+mod fill;
 mod gather;
 mod halo;
 mod import;
 mod index;
 mod index_mode;
+mod linalg;
 mod metadata;
 mod mode;
 mod numeric;
 mod operators;
-mod pairwise;
+mod over;
 mod part;
 mod properties;
 mod redistribute;
 mod reduce;
+mod reduction;
 mod same;
 mod shared;
+mod spread;
 mod strided;
+mod summable;
 mod this_rank;
 mod windows;
 
 pub use base::{LocalArray, LocalArrayBase, LocalArrayView, LocalArrayViewMut};
+pub use cart::{CartComm, init_comm};
 pub use cast::Cast;
 pub use comm::init_base_comm;
+pub use construct::{Number, One, Order, Spaced, Steps};
 pub use elementwise::{Operand, are_compatible};
 #[doc(hidden)]
 pub use elementwise::{PartRef, Side};
@@ -84,10 +93,14 @@ pub use error::ArrayError;
 pub use halo::HaloExchanger;
 pub use import::IntoLocal;
 pub use index_mode::IndexMode;
+pub use linalg::{Dot, MatMul, TensorAxes, dot, inner, tensordot, vdot};
 pub use mode::Mode;
-pub use numeric::{Accumulator, Arithmetic, Bitwise, Ordered, Summable};
+pub use numeric::{Arithmetic, Bitwise, Ordered};
+pub use over::{Axes, Over};
 pub use redistribute::Redistributor;
 pub use shared::SharedArray;
+pub use summable::{Accumulate, Accumulator, Floating, Real, Summable};
+pub use spread::Spread;
 pub use windows::Edge;
 
 /// The README's example is a test.

@@ -1,0 +1,61 @@
+//! [`IndexMode`]: what an index outside the array means.
+
+use crate::ArrayError;
+
+/// What an index outside `0..n` means: `NumPy`'s `mode` of `take`, `put` and `choose`.
+///
+/// | index, of 5 | `Raise` | `Wrap` | `Clip` |
+/// |---|---|---|---|
+/// | 7 | an error | 2 | 4 |
+/// | -1 | 4 | 4 | 0 |
+/// | -6 | an error | 4 | 0 |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IndexMode {
+    /// Negative ones count from the end; beyond that it is [`ArrayError::OutOfBounds`].
+    #[default]
+    Raise,
+    /// Counted on from the other end, as often as it takes.
+    Wrap,
+    /// The nearest index inside; negative ones do not count from the end.
+    Clip,
+}
+
+impl IndexMode {
+    /// The index meant, below `size`.
+    pub(crate) fn resolve(self, index: i64, size: u64) -> Result<u64, ArrayError> {
+        let (i, n) = (i128::from(index), i128::from(size));
+        let at = match self {
+            Self::Raise if i < 0 => i + n,
+            Self::Raise => i,
+            Self::Wrap if n > 0 => i.rem_euclid(n),
+            Self::Wrap => n,
+            Self::Clip => i.clamp(0, (n - 1).max(0)),
+        };
+        u64::try_from(at)
+            .ok()
+            .filter(|&at| at < size)
+            .ok_or(ArrayError::OutOfBounds {
+                what: "index",
+                given: i,
+                allowed: size,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_follow_the_table() {
+        let at = |mode: IndexMode, index| mode.resolve(index, 5).ok();
+        let of = |index| [IndexMode::Raise, IndexMode::Wrap, IndexMode::Clip].map(|m| at(m, index));
+        assert_eq!(of(7), [None, Some(2), Some(4)]);
+        assert_eq!(of(-1), [Some(4), Some(4), Some(0)]);
+        assert_eq!(of(-6), [None, Some(4), Some(0)]);
+        assert_eq!(of(i64::MIN), [None, Some(2), Some(0)]);
+        for mode in [IndexMode::Raise, IndexMode::Wrap, IndexMode::Clip] {
+            assert!(mode.resolve(0, 0).is_err());
+        }
+    }
+}
