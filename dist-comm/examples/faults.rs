@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use std::sync::Barrier;
 use std::time::Duration;
 
-use dist_comm::{CommError, Communicator, ExchangeJob, Message, MpiComm, OneSided, Workspace};
+use dist_comm::{
+    CommError, CommExt, Communicator, ExchangeJob, Message, MpiComm, OneSided, Workspace,
+};
 
 struct Panics(bool);
 
@@ -89,6 +91,26 @@ fn reopens(comm: MpiComm) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// The first rank leaves while the last one still reads what the others said; these go on, in vain.
+fn leaves_reader(comm: &MpiComm) -> Result<(), CommError> {
+    let (rank, size) = (comm.rank() as u64, comm.size() as u64);
+    let mut sums = [rank; 100];
+    comm.all_reduce_with(&mut sums, |sum, next| {
+        if *sum == 0 && rank + 1 == size {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        *sum += next;
+    })?;
+    assert_eq!(sums, [size * (size - 1) / 2; 100], "what was read");
+    if rank == 0 {
+        return Ok(());
+    }
+    let first = comm.barrier().expect_err("the first rank has left");
+    let later = comm.all_gather_v(&[0xee; 4000]).map(drop);
+    assert_eq!(later, Err(first.clone()), "all that follow fail alike");
+    Err(first)
+}
+
 fn run(comm: &MpiComm, how: &str) -> Result<(), CommError> {
     let last = comm.rank() + 1 == comm.size();
     let far = comm.size() - 1;
@@ -131,6 +153,9 @@ fn run(comm: &MpiComm, how: &str) -> Result<(), CommError> {
             }
             comm.barrier()
         }
+        "leaves-reader" => leaves_reader(comm),
+        "too-long" if last => comm.recv(0, 1, &mut [0; 8]),
+        "too-long" => comm.send(far, 1, &vec![0; 900_000_000]),
         // All leave but the first, or the first two.
         "leaves-recv" | "leaves-send" if comm.rank() > 0 => Ok(()),
         "leaves-exchange" if last || comm.rank() > 1 => Ok(()),

@@ -192,6 +192,20 @@ pub enum CommError {
         /// The length that would have fitted.
         allowed: u64,
     },
+    /// A message that no rank of this program sends: the ranks run different versions of it, or memory was overwritten.
+    #[error("{operation}: rank {rank} sent a message with {what} {given}, allowed is {allowed}")]
+    Malformed {
+        /// The call that received it.
+        operation: Operation,
+        /// The rank that sent it.
+        rank: usize,
+        /// What cannot be so.
+        what: &'static str,
+        /// What the message says.
+        given: u64,
+        /// What it could say, or the most of it.
+        allowed: u64,
+    },
     /// A buffer that is no whole number of elements.
     #[error(
         "{operation}: an element size of {element} bytes does not divide a length of {len} bytes"
@@ -250,8 +264,8 @@ pub enum CommError {
     },
     /// A rank has ended or dropped its communicator while others wait for it.
     ///
-    /// Collective calls on this communicator are over: later ones fail too, on thread ranks with this same value. Messages
-    /// to and from other ranks still go.
+    /// Collective calls on this communicator are over: later ones fail too, with this same value. Messages to and from other
+    /// ranks still go.
     #[error("{operation}: rank {rank} has left and will not take part")]
     Departed {
         /// The call that cannot end.
@@ -269,7 +283,7 @@ pub enum CommError {
         operation: Operation,
         /// The limit.
         limit: Duration,
-        /// Who did not come.
+        /// Who did not come; all ranks, where it does not show who.
         missing: Vec<usize>,
     },
     /// A second collective call on the same communicator of the same rank while one is under way.

@@ -11,6 +11,7 @@ mod mailbox;
 mod making;
 mod meeting;
 mod message;
+mod node_memory;
 mod one_sided;
 mod patience;
 mod raw;
@@ -35,7 +36,16 @@ pub(crate) use self::shared::SharedPart;
 use crate::call;
 use crate::{CommError, Operation};
 
-/// One of the ranks that `mpirun` started, or a part of them.
+/// One of the ranks that `mpirun` started, or a part of them; without `mpirun` one rank alone.
+///
+/// ```
+/// use dist_comm::{CommExt, Communicator, MpiComm, ReduceOp};
+///
+/// let comm = MpiComm::world()?; // collective
+/// let sum = comm.all_reduce_value(comm.rank() + 1, ReduceOp::Sum)?;
+/// assert_eq!(sum, comm.size() * (comm.size() + 1) / 2); // 10 on each of 4 ranks
+/// # Ok::<(), dist_comm::CommError>(())
+/// ```
 ///
 /// Works on its own duplicate of the communicator, on which errors are returned. Buffers may be of any length; the library
 /// gets them in chunks that it can count. MPI is started with `MPI_THREAD_MULTIPLE` where the library has it; where it
@@ -45,7 +55,8 @@ use crate::{CommError, Operation};
 /// noticed, and how a rank that has left is noticed ([`CommError::Departed`]), by those who wait for its messages too. Across
 /// nodes the same checks go by messages, and a rank waits no longer than an hour, or the seconds in the variable
 /// `DIST_COMM_TIMEOUT` ([`CommError::Timeout`]). Where the variable is set it holds for messages on one node too. Setting
-/// `DIST_COMM_SHARED_MEMORY=0` has ranks of one node behave as if they were apart.
+/// `DIST_COMM_SHARED_MEMORY=0` has ranks of one node behave as if they were apart; so does a `/dev/shm` with less than about
+/// a megabyte for each rank. What does not fit there cannot be lent (`alloc_shared`), or is [`CommError::Allocation`] (`window`).
 ///
 /// A long message that was sent to a rank that has left cannot be taken back from every library. `exchange` then gives
 /// its buffers away and returns the error; `send` says why and ends all ranks, as its buffer is the caller's.
@@ -138,7 +149,7 @@ impl MpiComm {
         let wanted = std::env::var_os("DIST_COMM_SHARED_MEMORY").is_none_or(|value| value != "0");
         // Collective, so every rank asks, whatever it wants.
         let on_node = comm.ranks_on_node(at)?;
-        let near = wanted && on_node == size;
+        let near = wanted && on_node == size && Area::fits(size);
         let mut all = vec![0; size];
         comm.all_gather(at, &[u8::from(near)], &mut all)?;
         let near = all.iter().all(|&near| near == 1);
@@ -231,6 +242,16 @@ impl MpiComm {
     }
 }
 
+impl Inner {
+    /// Bytes that the ranks can still share, as this rank sees it; no limit where they share none.
+    fn memory_left(&self) -> u64 {
+        let shares = self.area.is_some() && self.size > 1;
+        let left = if shares { node_memory::left() } else { None };
+        // The library needs a little more than what it is asked for.
+        left.map_or(u64::MAX, |left| left - left / 8)
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         if session::is_finalised() {
@@ -240,7 +261,8 @@ impl Drop for Inner {
             area.leave();
         }
         let mut comms = vec![self.mail, self.apart];
-        if self.broken.get().is_none() {
+        // Between nodes, a collective call that was given up is still under way on it.
+        if self.area.is_some() || self.broken.get().is_none() {
             comms.push(self.comm);
         }
         session::bury(Grave {

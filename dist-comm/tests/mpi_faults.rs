@@ -195,6 +195,32 @@ fn a_rank_that_leaves_is_named() {
 }
 
 #[test]
+fn a_message_too_long_to_be_dropped_is_an_error() {
+    let mut command = mpirun(1, "too-long");
+    // The receiver has a gigabyte, for everything.
+    let limited = r#"ulimit -v 1000000 && exec "$0" too-long"#;
+    command.args([":", "-n", "1", "sh", "-c", limited]);
+    let output = command
+        .arg(example())
+        .output()
+        .expect("mpirun starts (Debian package openmpi-bin)");
+    let texts = texts(&output);
+    assert!(!output.status.success(), "{texts}");
+    let who = "rank 1: recv: rank 1 could not allocate 900000000 bytes";
+    assert!(texts.contains(who), "{texts}");
+}
+
+#[test]
+fn who_goes_on_after_a_rank_has_left_disturbs_nobody() {
+    for ranks in [2, 3, 4] {
+        let who = |rank| format!("rank {rank}: barrier: rank 0 has left and will not take part");
+        let all: Vec<String> = (1..ranks).map(who).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        ends_badly(ranks, "leaves-reader", &all);
+    }
+}
+
+#[test]
 fn a_killed_rank_ends_all_ranks() {
     for ranks in [2, 4] {
         let mut job = mpirun(ranks, "killed")

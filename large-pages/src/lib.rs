@@ -1,5 +1,8 @@
 //! Large pages for large arrays: [`prefer_large_pages`].
-#![expect(unsafe_code, reason = "advice to the system about memory is a C call")]
+#![cfg_attr(
+    target_os = "linux",
+    expect(unsafe_code, reason = "advice to the system about memory is a C call")
+)]
 
 /// What is smaller is left alone.
 const LARGE: usize = 2 << 20;
@@ -9,9 +12,9 @@ const PAGE: usize = 64 << 10;
 /// Asks for large pages for this memory, best before it is first written. Local.
 ///
 /// Walking down the columns of an array touches a page an element; with 4 KiB pages the processor then spends its time looking
-/// up addresses (the strips of a halo of 2048 × 2048 `f64` take twice as long to copy). It is advice: where the system does not give large pages (Linux
-/// does when `/sys/kernel/mm/transparent_hugepage/enabled` says `madvise` or `always`) nothing changes, and memory below 2 MiB is
-/// left as it is.
+/// up addresses (the strips of a halo of 2048 × 2048 `f64` take twice as long to copy). It is advice, and the contents never
+/// change: where the system does not give large pages (Linux does when `/sys/kernel/mm/transparent_hugepage/enabled` says
+/// `madvise` or `always`) nothing happens, nor for memory below 2 MiB.
 ///
 /// ```
 /// let mut elements = vec![0_f64; 1 << 20];
@@ -25,22 +28,19 @@ pub fn prefer_large_pages<T>(memory: &mut [T]) {
     }
     let start = memory.as_mut_ptr().cast::<u8>();
     let skip = start.align_offset(PAGE);
-    let Some(len) = bytes.checked_sub(skip) else {
-        return;
-    };
-    #[cfg(target_os = "linux")]
-    // SAFETY: madvise(2): the range starts at a page and lies in memory that is borrowed here; `MADV_HUGEPAGE` changes neither
-    // its contents nor whether it may be used.
-    let _refused = unsafe {
-        libc::madvise(
-            start.wrapping_add(skip).cast(),
-            len / PAGE * PAGE,
-            libc::MADV_HUGEPAGE,
-        )
-    };
-    #[cfg(not(target_os = "linux"))]
-    let _ = len;
+    let len = bytes.saturating_sub(skip) / PAGE * PAGE;
+    advise(start.wrapping_add(skip), len);
 }
+
+#[cfg(target_os = "linux")]
+fn advise(start: *mut u8, len: usize) {
+    // SAFETY: madvise(2): `MADV_HUGEPAGE` changes neither the contents of memory nor whether it may be used; a range that is
+    // none is refused.
+    let _refused = unsafe { libc::madvise(start.cast(), len, libc::MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise(_: *mut u8, _: usize) {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{slice, thread};
 
 use super::mailbox::{COUNTERS, MAILBOX, Mailbox};
+use super::node_memory;
 use super::raw::{At, Comm};
 use super::raw_window::{Base, Win};
 use crate::CommError;
@@ -39,6 +40,12 @@ pub(super) struct Area {
 }
 
 impl Area {
+    /// Whether there is memory for the areas of `size` ranks, and as much again.
+    pub(super) fn fits(size: usize) -> bool {
+        let needed = (2 * (AREA + MAILBOX + ALIGNMENT)).saturating_mul(size);
+        size == 1 || node_memory::left().is_none_or(|left| needed as u64 <= left)
+    }
+
     /// The area, and the mailbox in the same memory. Collective, on ranks of one node. They can be used after the next
     /// collective call, which all ranks make.
     pub(super) fn new(at: At, comm: Comm, size: usize) -> Result<(Self, Mailbox), CommError> {
@@ -95,7 +102,8 @@ impl Area {
     /// Says `words` and `payload` (at most [`INLINE`] bytes), and waits until all have said theirs: the number of the
     /// meeting, or the rank that has left.
     ///
-    /// The caller sees to it that one thread at a time is here, and that it no longer reads what was said before.
+    /// The caller sees to it that one thread at a time is here, that it no longer reads what was said before, and that none
+    /// comes here again once a rank has left: the others are then not waited for, and may still read.
     pub(super) fn meet(&self, comm: Comm, words: &Words, payload: &[u8]) -> Result<u64, usize> {
         let meeting = self.meetings.load(Ordering::Relaxed);
         let slot = self.slot(self.rank, meeting);

@@ -24,9 +24,6 @@ pub(super) struct Turn<'a> {
 impl<'a> Turn<'a> {
     pub(super) fn begin(inner: &'a Inner, operation: Operation) -> Result<Self, CommError> {
         inner.session.check(operation)?;
-        if let Some(error) = inner.broken.get() {
-            return Err(error.clone());
-        }
         let free = inner.current.compare_exchange(
             0,
             operation.code(),
@@ -57,7 +54,8 @@ impl<'a> Turn<'a> {
         if self.inner.area.is_some() { INLINE } else { 0 }
     }
 
-    /// Meets all ranks: says `call`, `note` and, if it fits, `payload`; checks the calls of all.
+    /// Meets all ranks: says `call`, `note` and, if it fits, `payload`; checks the calls of all. Ranks that once did not
+    /// meet do not meet again: they are out of step, and some may still read what was said last.
     pub(super) fn meet(
         &mut self,
         call: Call,
@@ -65,8 +63,15 @@ impl<'a> Turn<'a> {
         payload: &[u8],
     ) -> Result<Met<'_>, CommError> {
         let Inner {
-            comm, size, area, ..
+            comm,
+            size,
+            area,
+            broken,
+            ..
         } = self.inner;
+        if let Some(error) = broken.get() {
+            return Err(error.clone());
+        }
         let operation = call.operation;
         let code = u64::from(operation.code());
         let words = [
@@ -74,18 +79,17 @@ impl<'a> Turn<'a> {
         ];
         let said = if let Some(area) = area {
             let payload = if payload.len() > INLINE { &[] } else { payload };
-            let meeting = area
-                .meet(*comm, &words, payload)
-                .map_err(|rank| CommError::Departed { operation, rank })?;
-            Said::Near(area, meeting)
+            area.meet(*comm, &words, payload)
+                .map(|meeting| Said::Near(area, meeting))
+                .map_err(|rank| CommError::Departed { operation, rank })
         } else {
             let mut patience = Patience::new(self.inner, operation);
-            let all =
-                comm.all_gather_words(self.at, &words, *size, &mut || patience.pause(0..*size));
-            Said::Far(all.inspect_err(|error| {
-                self.inner.broken.get_or_init(|| error.clone());
-            })?)
+            comm.all_gather_words(self.at, &words, *size, &mut || patience.pause(0..*size))
+                .map(Said::Far)
         };
+        let said = said.inspect_err(|error| {
+            broken.get_or_init(|| error.clone());
+        })?;
         let met = Met { turn: self, said };
         call::check(&(0..*size).map(|rank| met.call(rank)))?;
         Ok(met)
@@ -97,7 +101,11 @@ impl<'a> Turn<'a> {
     pub(super) fn meet_to_make(&mut self, len: usize, note: [u64; 2]) -> Result<Making, CommError> {
         let Inner { id, size, made, .. } = self.inner;
         let buried = session::buried(*id).len() as u64;
-        let call = Call::new(self.at.operation).len(len);
+        // Given back at once: a library that finds no memory may leave other ranks waiting, so it is not even asked.
+        let memory = Vec::<u8>::new().try_reserve_exact(len);
+        let call = Call::new(self.at.operation)
+            .len(len)
+            .with_memory(len, memory.as_ref().ok());
         let met = self.meet(call, [note[0], note[1], buried], &[])?;
         let number = made.fetch_add(1, Ordering::Relaxed) + 1;
         let said = || (0..*size).map(|rank| met.note(rank));
@@ -148,6 +156,14 @@ pub(super) struct Making {
     pub(super) number: u64,
     pub(super) lens: Vec<usize>,
     pub(super) notes: Vec<[u64; 2]>,
+}
+
+impl Making {
+    /// The least memory that a rank saw [left](Inner::memory_left), where that is what the first note says.
+    pub(super) fn memory_left(&self) -> u64 {
+        let left = self.notes.iter().map(|&[left, _]| left);
+        left.min().unwrap_or(u64::MAX)
+    }
 }
 
 /// What all ranks said, until this rank meets them again.

@@ -4,7 +4,7 @@ use std::iter::once;
 use std::sync::atomic::Ordering;
 use std::{mem, slice};
 
-use super::frame::{Frame, HEAD, INLINE, Where, write_head};
+use super::frame::{Flaw, Frame, HEAD, Head, INLINE, Where};
 use super::mailbox::Mailbox;
 use super::patience::Patience;
 use super::raw::{At, CHUNK, Comm};
@@ -12,10 +12,7 @@ use super::requests::Requests;
 use super::session::{Doing, say};
 use super::{Inner, MpiComm};
 use crate::exchange::{check_peer, check_peers, check_tag};
-use crate::{CommError, ExchangeJob, Message, Operation, Workspace};
-
-/// Tags of bytes that travel apart from their frame: taken in turn, so that two threads do not take each other's.
-const TAGS: u32 = 0x7fff;
+use crate::{CommError, ExchangeJob, MAX_TAG, Message, Operation, Workspace};
 
 impl Inner {
     fn begin(&self, operation: Operation, tag: u32) -> Result<(At, Doing), CommError> {
@@ -30,8 +27,9 @@ impl Inner {
         ))
     }
 
+    /// A tag for bytes that travel apart from their frame: taken in turn, so that two threads do not take each other's.
     fn next_tag(&self) -> u32 {
-        self.apart_tags.fetch_add(1, Ordering::Relaxed) & TAGS
+        self.apart_tags.fetch_add(1, Ordering::Relaxed) % (MAX_TAG + 1)
     }
 
     /// Waits for a message of at most [`CHUNK`] bytes: its length.
@@ -61,17 +59,24 @@ impl Inner {
         buf: &mut [u8],
         unpack: impl FnOnce(&mut [u8], Option<&[u8]>),
     ) -> Result<(), CommError> {
-        let len = buf.len();
-        let wrong = |given: u64| CommError::Length {
-            operation: at.operation,
-            rank: from,
-            what: "a message length in bytes of",
-            given,
-            allowed: len as u64,
+        let (operation, rank, len) = (at.operation, from, buf.len());
+        let malformed = |flaw| {
+            let Flaw {
+                what,
+                given,
+                allowed,
+            } = flaw;
+            CommError::Malformed {
+                operation,
+                rank,
+                what,
+                given,
+                allowed,
+            }
         };
-        let (said, place) = frame.said(given).ok_or_else(|| wrong(given as u64))?;
-        let right = said == len as u64;
-        match place {
+        let head = frame.head(given).map_err(malformed)?;
+        let right = head.len == len as u64;
+        match head.at {
             Where::Inline if right => unpack(buf, Some(frame.inline(len))),
             Where::Inline => {}
             Where::Mailbox(place) => {
@@ -80,29 +85,42 @@ impl Inner {
                         unpack(buf, Some(bytes));
                     }
                 };
-                let mailbox = self.mailbox.as_ref();
+                let none = Flaw {
+                    what: "a number of mailboxes of",
+                    given: 1,
+                    allowed: 0,
+                };
+                let mailbox = self.mailbox.as_ref().ok_or(none).map_err(malformed)?;
+                // Counted as read too, so that its sender can pack again.
                 let len = if right { len } else { 0 };
-                if !mailbox.is_some_and(|mailbox| mailbox.read(from, place, len, read)) {
-                    return Err(wrong(said));
-                }
+                mailbox.read(from, place, len, read).map_err(malformed)?;
             }
             Where::Apart(tag) if right => {
                 for chunk in buf.chunks_mut(CHUNK) {
                     let given = self.await_message(self.apart, at, (from, tag), chunk)?;
-                    if given != chunk.len() {
-                        return Err(wrong(given as u64));
-                    }
+                    let (given, whole) = (given as u64, chunk.len() as u64);
+                    let what = "a piece length in bytes of";
+                    Flaw::check(what, given, whole, given == whole).map_err(malformed)?;
                 }
                 unpack(buf, None);
             }
             Where::Apart(tag) => {
                 // Received too, so that the sender comes to an end.
-                for _ in 0..said.div_ceil(CHUNK as u64) {
+                for _ in 0..head.len.div_ceil(CHUNK as u64) {
                     self.await_message(self.apart, at, (from, tag), &mut [])?;
                 }
             }
         }
-        if right { Ok(()) } else { Err(wrong(said)) }
+        if right {
+            return Ok(());
+        }
+        Err(CommError::Length {
+            operation,
+            rank,
+            what: "a message length in bytes of",
+            given: head.len,
+            allowed: len as u64,
+        })
     }
 }
 
@@ -122,12 +140,20 @@ pub(super) fn send(comm: &MpiComm, to: usize, tag: u32, buf: &[u8]) -> Result<()
     let mut outgoing;
     if let Some(inline) = frame.0[HEAD..].get_mut(..buf.len()) {
         inline.copy_from_slice(buf);
-        write_head(&mut frame.0, (len, Where::Inline));
+        let head = Head {
+            len,
+            at: Where::Inline,
+        };
+        head.write(&mut frame.0);
         outgoing = Requests::new(at, 1);
         outgoing.send(inner.mail, to, tag, &frame.0[..HEAD + buf.len()])?;
     } else {
         let apart = inner.next_tag();
-        write_head(&mut frame.0, (len, Where::Apart(apart)));
+        let head = Head {
+            len,
+            at: Where::Apart(apart),
+        };
+        head.write(&mut frame.0);
         outgoing = Requests::new(at, 2);
         outgoing.send(inner.mail, to, tag, &frame.0[..HEAD])?;
         outgoing.send(inner.apart, to, apart, buf)?;
@@ -203,7 +229,11 @@ pub(super) fn exchange(
         let (Some(frame), Some(apart)) = (send_buffers.next(), send_buffers.next()) else {
             break;
         };
-        write_head(frame, (len as u64, place));
+        let head = Head {
+            len: len as u64,
+            at: place,
+        };
+        head.write(frame);
         match place {
             Where::Inline => job.pack(i, &mut frame[HEAD..]),
             Where::Mailbox(place) => {

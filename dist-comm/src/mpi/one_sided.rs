@@ -37,8 +37,10 @@ impl OneSided for MpiComm {
         let operation = Operation::Window;
         let inner = &self.inner;
         let mut turn = Turn::begin(inner, operation)?;
-        let Making { number, lens, .. } = turn.meet_to_make(len, [0; 2])?;
-        check_room(operation, &lens)?;
+        let making = turn.meet_to_make(len, [inner.memory_left(), 0])?;
+        let room = making.memory_left();
+        let Making { number, lens, .. } = making;
+        check_room(operation, &lens, room)?;
         let (win, (own, bases)) = allocate(&turn, &lens).settle(&mut turn, len)?;
         let inner = Arc::clone(inner);
         Ok(Box::new(MpiWindow {

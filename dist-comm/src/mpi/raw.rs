@@ -324,7 +324,7 @@ impl Comm {
     // Messages (§3).
 
     /// Receives a message of at most `CHUNK` bytes if one is here: its length. A shorter one fills the start of `buf`, a
-    /// longer one is received and dropped.
+    /// longer one is received and dropped. Without the memory for that it stays with the library, unreceived for good.
     pub(super) fn try_recv(
         self,
         at: At,
@@ -362,12 +362,19 @@ impl Comm {
     ) -> Result<usize, CommError> {
         let (mut message, mut status) = (message, status);
         let len = bytes_received(&status);
-        let mut other = Vec::new();
+        let mut dropped = Vec::new();
         let into = if let Some(start) = buf.get_mut(..len) {
             start
         } else {
-            other.resize(len, 0);
-            &mut other
+            let At { operation, rank } = at;
+            let lacks = |_| CommError::Allocation {
+                operation,
+                rank,
+                bytes: len as u64,
+            };
+            dropped.try_reserve_exact(len).map_err(lacks)?;
+            dropped.resize(len, 0);
+            &mut dropped
         };
         // SAFETY: the buffer holds the `len` bytes that the matched message has (§3.8.3).
         let code = unsafe {

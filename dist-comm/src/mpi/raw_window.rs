@@ -54,15 +54,15 @@ fn null() -> ffi::MPI_Win {
 /// What parts of shared memory are rounded up to, at least.
 pub(super) const PAGE: usize = 4096;
 
-/// Checks that the library can count `lens` together, with two pages more for each. Every rank checks the same list before
-/// anything is made, so none goes on alone.
-pub(super) fn check_room(operation: Operation, lens: &[usize]) -> Result<(), CommError> {
+/// Checks that `lens` together, with two pages more for each, are not more than `room` bytes, nor than the library can
+/// count. Every rank checks the same numbers before anything is made, so none goes on alone.
+pub(super) fn check_room(operation: Operation, lens: &[usize], room: u64) -> Result<(), CommError> {
     let mut whole = 0usize;
     for (rank, &len) in lens.iter().enumerate() {
         whole = len
             .checked_add(2 * PAGE)
             .and_then(|len| whole.checked_add(len))
-            .filter(|&whole| ffi::MPI_Aint::try_from(whole).is_ok())
+            .filter(|&whole| ffi::MPI_Aint::try_from(whole).is_ok() && whole as u64 <= room)
             .ok_or(CommError::Allocation {
                 operation,
                 rank,

@@ -73,11 +73,14 @@ pub(super) fn alloc(comm: &MpiComm, len: usize) -> Result<SharedBytes, CommError
     let inner = &comm.inner;
     let operation = Operation::AllocShared;
     let mut turn = Turn::begin(inner, operation)?;
-    let Making { number, lens, .. } = turn.meet_to_make(len, [0; 2])?;
-    check_room(operation, &lens)?;
+    let making = turn.meet_to_make(len, [inner.memory_left(), 0])?;
+    let room = making.memory_left();
+    let Making { number, lens, .. } = making;
+    check_room(operation, &lens, u64::MAX)?;
     let any = lens.iter().any(|&len| len > 0);
     if inner.area.is_some()
         && any
+        && check_room(operation, &lens, room).is_ok()
         && let Ok((win, (bases, start))) = allocate(&turn, len).settle(&mut turn, len)
     {
         lock(&inner.allocations).push(Allocation { number, bases });

@@ -485,7 +485,13 @@ fn exchange_length(comm: &dyn Communicator) -> Verdict {
 
 fn too_much_memory(comm: &dyn Communicator) -> Verdict {
     let last = comm.size() - 1;
-    for given in [usize::MAX, usize::MAX / 2] {
+    // More than can be counted, and more than a process can address.
+    let sizes = [
+        Some(usize::MAX),
+        Some(usize::MAX / 2),
+        1usize.checked_shl(48),
+    ];
+    for given in sizes.into_iter().flatten() {
         let len = if comm.rank() == last { given } else { 10 };
         let error = CommError::Allocation {
             operation: Operation::AllocShared,

@@ -247,7 +247,13 @@ fn outside(comm: &dyn OneSided) -> Verdict {
 
 fn too_much_memory(comm: &dyn OneSided) -> Verdict {
     let last = comm.size() - 1;
-    for given in [usize::MAX, usize::MAX / 2] {
+    // More than can be counted, and more than a process can address.
+    let sizes = [
+        Some(usize::MAX),
+        Some(usize::MAX / 2),
+        1usize.checked_shl(48),
+    ];
+    for given in sizes.into_iter().flatten() {
         let len = if comm.rank() == last { given } else { 10 };
         let error = CommError::Allocation {
             operation: Operation::Window,
