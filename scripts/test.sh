@@ -36,6 +36,9 @@ mpi() {
     # (a test chosen by its name does not bring its example with it)
     step faults cargo build -p dist-comm --features mpi,testkit --example faults
     step mpi-faults cargo test -p dist-comm --features mpi,testkit --test mpi_faults
+    # what is tested beside its code; the run over the whole workspace is without MPI
+    step mpi-units cargo test -p dist-comm --features mpi,testkit --lib -- --show-output
+    step mpi-doc cargo test -p dist-comm --features mpi,testkit --doc
     # shellcheck disable=SC2086
     step mpi-local-array scripts/mpi-test.sh local-array mpi mpi $MPI_RANKS
     # shellcheck disable=SC2086
