@@ -255,8 +255,10 @@ fn disjoint(runs: Vec<(i64, usize, usize, usize)>) -> Vec<(i64, usize, usize, us
     // Element by element: indices on several ranks are rare, and sparse ones rarer.
     let mut each: Vec<(i64, usize, usize)> = Vec::new();
     for (start, len, coord, local) in runs {
-        let globals = (0..len).zip(start..);
-        each.extend(globals.map(|(offset, g)| (g, coord, local + offset)));
+        each.extend((0..len).map(|offset| {
+            let g = start.wrapping_add_unsigned(offset as u64); // an index of the list: it does not wrap
+            (g, coord, local + offset)
+        }));
     }
     each.sort_unstable();
     each.dedup_by_key(|item| item.0);

@@ -286,6 +286,27 @@ fn indices_on_several_ranks_and_on_none() {
 }
 
 #[test]
+fn the_largest_and_the_smallest_index_are_found() {
+    let lists = [
+        vec![i64::MIN, i64::MAX - 1, i64::MAX],
+        vec![i64::MAX, i64::MIN],
+    ];
+    let lists: Vec<std::sync::Arc<[i64]>> = lists.map(Into::into).into();
+    let axis = AxisDist::unstructured_free(9, lists).unwrap();
+    let locator = axis.locator();
+    let (mut owner, mut local) = ([7; 5], [7; 5]);
+    let query = [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX, 0];
+    locator.locate_bulk(&query, &mut owner, &mut local).unwrap();
+    let none = dist_maps::NOWHERE;
+    assert_eq!(owner, [0, none, 0, 0, none]);
+    assert_eq!(local, [0, none, 1, 2, none]);
+    for (&g, (&owner, &local)) in query.iter().zip(owner.iter().zip(&local)) {
+        let place = (owner != none).then_some((owner as usize, local as usize));
+        assert_eq!(locator.locate(g), place);
+    }
+}
+
+#[test]
 fn bulk_lookup_checks_its_slices() {
     let locator = AxisDist::block(1 << 40, 2).unwrap().locator();
     let (mut owner, mut local) = ([0; 2], [0; 2]);
