@@ -16,16 +16,23 @@
 //! take `u8` as the element, multiply the strides by the element's size, and add a last dimension
 //! of that extent with stride 1: it is fused away.
 
-mod kernel;
+mod axis;
 mod layout;
+mod nest;
+mod pair;
 mod piece;
+mod rows;
+mod span;
 mod stream;
 mod transpose;
+
+use span::Span;
 
 pub use layout::Layout;
 pub use piece::{Piece, StridedRun};
 
-pub(crate) use kernel::{Axis, Program};
+pub(crate) use axis::{Axis, Side};
+pub(crate) use nest::Nest;
 
 /// Why a copy was refused. Nothing has been written then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,11 +110,13 @@ pub fn gather<T: Copy>(
 ) -> Result<(), CopyError> {
     let dense = packed_layout(axes, packed.len())?;
     layout.check_ndim("the source layout", axes.len())?;
-    let program = program(axes, |axis, run, at| {
+    let loops = lower(axes, |axis, run, at| {
         let piece = run.piece(at, true)?;
         Ok((piece, layout.stride(axis), dense.stride(axis)))
     })?;
-    program.run(src, layout.origin(), packed, 0)
+    let nest = Nest::fit(loops, (layout.origin(), src.len()), (0, packed.len()))?;
+    nest.run(src, packed);
+    Ok(())
 }
 
 /// Writes `packed`, in C order, into the box `axes` of a strided array.
@@ -131,11 +140,13 @@ pub fn scatter<T: Copy>(
 ) -> Result<(), CopyError> {
     let dense = packed_layout(axes, packed.len())?;
     layout.check_ndim("the destination layout", axes.len())?;
-    let program = program(axes, |axis, run, at| {
+    let loops = lower(axes, |axis, run, at| {
         let piece = run.piece(at, false)?;
         Ok((piece, dense.stride(axis), layout.stride(axis)))
     })?;
-    program.run(packed, 0, dst, layout.origin())
+    let nest = Nest::fit(loops, (0, packed.len()), (layout.origin(), dst.len()))?;
+    nest.run(packed, dst);
+    Ok(())
 }
 
 /// Copies the box `src_axes` of one strided array to the box `dst_axes` of another. Per dimension
@@ -172,15 +183,21 @@ pub fn copy<T: Copy>(
     }
     src_layout.check_ndim("the source layout", ndim)?;
     dst_layout.check_ndim("the destination layout", ndim)?;
-    let mut program = Program::default();
+    // Pairing may cost as much as there are repetitions: only once they are known to be there.
+    check_box("source", src_layout, src_axes, src.len())?;
+    check_box("destination", dst_layout, dst_axes, dst.len())?;
+    let mut loops = Vec::with_capacity(src_axes.len());
     for (axis, (from, to)) in src_axes.iter().zip(dst_axes).enumerate() {
         let mut lowered = Axis::default();
-        for piece in piece::pair(axis, from, to)? {
+        for piece in pair::pair(axis, from, to)? {
             lowered.push(&piece, src_layout.stride(axis), dst_layout.stride(axis))?;
         }
-        program.push(lowered);
+        loops.push(lowered);
     }
-    program.run(src, src_layout.origin(), dst, dst_layout.origin())
+    let (from, to) = (src_layout.origin(), dst_layout.origin());
+    let nest = Nest::fit(loops, (from, src.len()), (to, dst.len()))?;
+    nest.run(src, dst);
+    Ok(())
 }
 
 /// Elements selected by a box.
@@ -198,21 +215,39 @@ fn packed_layout(axes: &[&[StridedRun]], given: usize) -> Result<Layout, CopyErr
     }
 }
 
-/// Lowers every run with its position in the packed buffer.
-fn program(
+/// Checks that a box of a strided array lies inside its slice.
+fn check_box(
+    side: &'static str,
+    layout: &Layout,
     axes: &[&[StridedRun]],
-    mut lower: impl FnMut(usize, &StridedRun, usize) -> Result<(Piece, isize, isize), CopyError>,
-) -> Result<Program, CopyError> {
-    let mut program = Program::default();
+    len: usize,
+) -> Result<(), CopyError> {
+    let mut spans = vec![Span::default(); axes.len()];
+    for ((axis, runs), span) in axes.iter().enumerate().zip(&mut spans) {
+        for run in runs.iter().filter(|run| run.elements() > 0) {
+            let (stride, run_stride) = (layout.stride(axis), run.signed_stride()?);
+            let positions = Side::new(run.start, run_stride, run.count, stride)?;
+            span.cover(&positions, run.len, run.count)?;
+        }
+    }
+    Span::check(side, spans.iter().copied(), (layout.origin(), len))
+}
+
+/// Lowers every run with its position in the packed buffer.
+fn lower(
+    axes: &[&[StridedRun]],
+    mut with_packed: impl FnMut(usize, &StridedRun, usize) -> Result<(Piece, isize, isize), CopyError>,
+) -> Result<Vec<Axis>, CopyError> {
+    let mut loops = Vec::with_capacity(axes.len());
     for (axis, runs) in axes.iter().enumerate() {
         let mut lowered = Axis::default();
         let mut at = 0;
         for run in *runs {
-            let (piece, src, dst) = lower(axis, run, at)?;
+            let (piece, src, dst) = with_packed(axis, run, at)?;
             lowered.push(&piece, src, dst)?;
             at += run.elements();
         }
-        program.push(lowered);
+        loops.push(lowered);
     }
-    Ok(program)
+    Ok(loops)
 }

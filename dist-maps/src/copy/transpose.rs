@@ -1,36 +1,12 @@
 //! Copies whose rows are contiguous along different dimensions on the two sides: tiles that fit the
 //! first-level cache, within them squares of [`SQUARE`] that are turned in registers.
 
+use super::axis::Line;
+
 /// Side of the squares that are turned at once.
 const SQUARE: usize = 8;
 /// Side of the tiles.
 const TILE: usize = 32;
-
-/// A plain loop along one dimension, in element offsets (two's complement).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
-    pub(super) src: usize,
-    pub(super) dst: usize,
-    pub(super) len: usize,
-    pub(super) src_stride: usize,
-    pub(super) dst_stride: usize,
-}
-
-impl Line {
-    fn part(&self, from: usize, len: usize) -> Self {
-        Self {
-            src: self.src.wrapping_add(from.wrapping_mul(self.src_stride)),
-            dst: self.dst.wrapping_add(from.wrapping_mul(self.dst_stride)),
-            len,
-            ..*self
-        }
-    }
-
-    fn parts(self, by: usize) -> impl Iterator<Item = Self> {
-        let starts = (0..self.len).step_by(by);
-        starts.map(move |from| self.part(from, by.min(self.len - from)))
-    }
-}
 
 /// Copies the product of `x`, nearest in the source, and `y`, nearest in the destination.
 pub(super) fn run<T: Copy>(src: &[T], dst: &mut [T], at: (usize, usize), x: &[Line], y: &[Line]) {

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use super::PlanError;
-use crate::copy::{Axis, CopyError, Layout, Piece, Program};
+use crate::copy::{Axis, CopyError, Layout, Nest, Piece, Side};
 
 /// The elements that one rank sends to another (or keeps), in the order of the message.
 ///
 /// Both ends hold the positions of both ends: a sender packs, a receiver unpacks, and whoever can
 /// read the peer's memory copies directly. Positions count stored elements, padding included.
+///
+/// All of it is local. A copy costs by its elements, and before that by its runs, which are made into
+/// loops for the layouts at hand; nothing of that is kept, so a plan is as small as its runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     peer: usize,
@@ -120,25 +123,30 @@ impl Section {
                 dst_axes,
                 rows,
             } => {
-                let offset = |side: Option<&Layout>, first: usize, positions: &[usize], at| {
-                    let Some(layout) = side else {
-                        return (at as i128 * packed as i128, 1, packed);
+                let run = |side: Option<&Layout>, first: usize, positions: &[usize], at| {
+                    let (offset, stride) = match side {
+                        None => (at as i128 * packed as i128, packed),
+                        Some(layout) => {
+                            let strides = &layout.strides()[first..first + positions.len()];
+                            let steps = positions.iter().zip(strides);
+                            let offsets = steps.map(|(&i, &stride)| i as i128 * stride as i128);
+                            // What saturates is too far to be an offset, and refused as such.
+                            let offset = offsets.fold(0, i128::saturating_add);
+                            (offset, strides.last().copied().unwrap_or(1))
+                        }
                     };
-                    let strides = &layout.strides()[first..first + positions.len()];
-                    let sum = positions
-                        .iter()
-                        .zip(strides)
-                        .map(|(&i, &stride)| i as i128 * stride as i128)
-                        .sum();
-                    (sum, 1, strides.last().copied().unwrap_or(1))
+                    Side {
+                        offset,
+                        run_stride: 0,
+                        stride,
+                    }
                 };
                 for row in rows.chunks_exact(self.row_width()) {
                     let (from, rest) = row.split_at(*src_axes);
                     let (to, len) = rest.split_at(*dst_axes);
                     let len = len[0];
-                    let from = offset(src, *src_axis, from, at);
-                    let to = offset(dst, *dst_axis, to, at);
-                    axis.push_offsets(from, to, len, 1)?;
+                    let (from, to) = (run(src, *src_axis, from, at), run(dst, *dst_axis, to, at));
+                    axis.push_runs(from, to, len, 1)?;
                     at += len;
                 }
             }
@@ -190,7 +198,8 @@ impl Part {
         &self.sections
     }
 
-    fn program(&self, src: Option<&Layout>, dst: Option<&Layout>) -> Result<Program, CopyError> {
+    /// Loops over this box; the side without a layout is packed.
+    fn lower(&self, src: Option<&Layout>, dst: Option<&Layout>) -> Result<Vec<Axis>, CopyError> {
         let check = |side: Option<&Layout>, what, needed: usize| match side {
             Some(layout) if layout.ndim() < needed => layout.check_ndim(what, needed),
             _ => Ok(()),
@@ -207,9 +216,8 @@ impl Part {
             let n = section.elements().unwrap_or(0).cast_signed();
             packed = packed.saturating_mul(n);
         }
-        let mut program = Program::default();
-        axes.into_iter().rev().for_each(|axis| program.push(axis));
-        Ok(program)
+        axes.reverse();
+        Ok(axes)
     }
 }
 
@@ -247,7 +255,8 @@ impl Transfer {
         &self.parts
     }
 
-    /// Packs the message from the sender's array.
+    /// Packs the message from the sender's array: `packed` gets [`Transfer::elements`] elements, in
+    /// the order of the message.
     ///
     /// # Errors
     /// [`CopyError`] when `packed` has another length than [`Transfer::elements`], or `src` is
@@ -259,10 +268,13 @@ impl Transfer {
         packed: &mut [T],
     ) -> Result<(), CopyError> {
         self.check_packed(packed.len())?;
-        self.run(src, Some(layout), packed, None)
+        let nests = self.fit((Some(layout), src.len()), (None, packed.len()))?;
+        run_all(&nests, src, packed);
+        Ok(())
     }
 
-    /// Writes the message into the receiver's array.
+    /// Writes the message, [`Transfer::elements`] elements, into the receiver's array, and leaves
+    /// all else there as it is.
     ///
     /// # Errors
     /// [`CopyError`] when `packed` has another length than [`Transfer::elements`], or `dst` is
@@ -274,13 +286,31 @@ impl Transfer {
         layout: &Layout,
     ) -> Result<(), CopyError> {
         self.check_packed(packed.len())?;
-        self.run(packed, None, dst, Some(layout))
+        let nests = self.fit((None, packed.len()), (Some(layout), dst.len()))?;
+        run_all(&nests, packed, dst);
+        Ok(())
     }
 
-    /// Copies from the sender's array to the receiver's, without a message.
+    /// Copies from the sender's array to the receiver's, without a message. The layout of the peer's
+    /// array is that of its own stored part.
     ///
     /// # Errors
     /// [`CopyError`] when `src` or `dst` is smaller than the part of its rank.
+    ///
+    /// ```
+    /// use dist_maps::copy::Layout;
+    /// use dist_maps::{Distribution, RedistPlan};
+    /// let rows = Distribution::over(2).shape([2, 4]).block(0).build()?;
+    /// let columns = Distribution::over(2).shape([2, 4]).block(1).build()?;
+    /// // rank 0 takes the first half of row 1 out of the memory of rank 1
+    /// let plan = RedistPlan::new(&rows, &columns, 0)?;
+    /// let (recv, theirs) = (&plan.recvs()[0], [4, 5, 6, 7]);
+    /// let layout = Layout::c_order(&rows.local_shape(recv.peer()))?;
+    /// let mut mine = [0; 4]; // 2 × 2
+    /// recv.copy(&theirs, &layout, &mut mine, &plan.dst_layout()?)?;
+    /// assert_eq!(mine, [0, 0, 4, 5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn copy<T: Copy>(
         &self,
         src: &[T],
@@ -288,43 +318,54 @@ impl Transfer {
         dst: &mut [T],
         dst_layout: &Layout,
     ) -> Result<(), CopyError> {
-        self.run(src, Some(src_layout), dst, Some(dst_layout))
+        let nests = self.fit((Some(src_layout), src.len()), (Some(dst_layout), dst.len()))?;
+        run_all(&nests, src, dst);
+        Ok(())
     }
 
-    /// Copies the parts one after another, once all are known to fit. The side without a layout is
+    /// The loops of all parts, once all are known to fit: layout and length of each side. The side without a layout is
     /// packed.
-    fn run<T: Copy>(
+    fn fit(
         &self,
-        src: &[T],
-        src_layout: Option<&Layout>,
-        dst: &mut [T],
-        dst_layout: Option<&Layout>,
-    ) -> Result<(), CopyError> {
-        let mut programs = Vec::with_capacity(self.parts.len());
+        (src, src_len): (Option<&Layout>, usize),
+        (dst, dst_len): (Option<&Layout>, usize),
+    ) -> Result<Vec<Nest>, CopyError> {
         let mut packed = 0;
-        for part in &self.parts {
-            let program = part.program(src_layout, dst_layout)?;
-            let origins = [src_layout, dst_layout].map(|side| side.map_or(packed, Layout::origin));
-            program.check((origins[0], src.len()), (origins[1], dst.len()))?;
-            programs.push((program, origins));
+        let nest = |part: &Part| {
+            let origin = |side: Option<&Layout>| side.map_or(packed, Layout::origin);
+            let (from, to) = (origin(src), origin(dst));
             packed += part.elements;
-        }
-        programs
-            .into_iter()
-            .try_for_each(|(program, [from, to])| program.run(src, from, dst, to))
+            Nest::fit(part.lower(src, dst)?, (from, src_len), (to, dst_len))
+        };
+        self.parts.iter().map(nest).collect()
     }
 
-    /// Copies inside one array, as a halo exchange of a rank with itself does.
+    /// Copies inside one array, as a halo exchange of a rank with itself does. What is written is what was there before:
+    /// source and destination may overlap.
     ///
     /// # Errors
     /// [`CopyError`] when `array` is smaller than the rank's part.
+    ///
+    /// ```
+    /// use dist_maps::{Distribution, HaloPlan};
+    /// // one rank, periodic: a cell at either edge stands for the other end
+    /// let d = Distribution::over(1).shape([6]).block(0).padding(1).periodic(0).build()?;
+    /// let plan = HaloPlan::new(&d, 0)?;
+    /// let mut array = [0, 1, 2, 3, 4, 0];
+    /// plan.local().unwrap().copy_within(&mut array, &plan.layout()?)?;
+    /// assert_eq!(array, [4, 1, 2, 3, 4, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn copy_within<T: Copy>(&self, array: &mut [T], layout: &Layout) -> Result<(), CopyError> {
+        let (here, packed) = ((Some(layout), array.len()), (None, self.elements));
+        let (gather, scatter) = (self.fit(here, packed)?, self.fit(packed, here)?);
         let Some(&first) = array.first() else {
-            return self.copy(&[], layout, array, layout);
+            return Ok(()); // there is nothing to copy then
         };
         let mut packed = vec![first; self.elements];
-        self.pack(array, layout, &mut packed)?;
-        self.unpack(&packed, array, layout)
+        run_all(&gather, array, &mut packed);
+        run_all(&scatter, &packed, array);
+        Ok(())
     }
 
     fn check_packed(&self, given: usize) -> Result<(), CopyError> {
@@ -336,5 +377,11 @@ impl Transfer {
                 allowed: self.elements,
             })
         }
+    }
+}
+
+fn run_all<T: Copy>(nests: &[Nest], src: &[T], dst: &mut [T]) {
+    for nest in nests {
+        nest.run(src, dst);
     }
 }

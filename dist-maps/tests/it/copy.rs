@@ -293,6 +293,49 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
 }
 
 #[test]
+fn what_no_memory_holds_is_refused_at_once() {
+    let run = |start, len, count, stride| {
+        [StridedRun {
+            start,
+            len,
+            count,
+            stride,
+        }]
+    };
+    let (a, mut b) = ([1_u8; 10], [2_u8; 10]);
+    let line = Layout::new(0, &[1]);
+    let outside = |side, highest| {
+        Err(CopyError::OutOfBounds {
+            side,
+            lowest: 0,
+            highest,
+            len: 10,
+        })
+    };
+    // equally many elements in runs of 2 and of 3: there are far too many to pair
+    let (two, three) = (run(0, 2, 3 << 40, 4), run(0, 3, 2 << 40, 5));
+    let past_two = ((3_i128 << 40) - 1) * 4 + 1;
+    let past_three = ((2_i128 << 40) - 1) * 5 + 2;
+    let refused = copy(&a, &line, &[&two], &mut b, &line, &[&three]);
+    assert_eq!(refused, outside("source", past_two));
+    let refused = copy(&a, &Layout::new(0, &[0]), &[&two], &mut b, &line, &[&three]);
+    assert_eq!(refused, outside("destination", past_three));
+    // distances whose sum has no 128 bits
+    let far = Layout::new(0, &[1 << 62, 1 << 62]);
+    let long = run(0, 1, usize::MAX, 1);
+    let refused = copy(&a, &far, &[&long, &long], &mut b, &far, &[&long, &long]);
+    assert_eq!(refused, Err(CopyError::Overflow { what: "position" }));
+    let start = run(1 << 37, 1, usize::MAX, 1);
+    let refused = copy(&a, &far, &[&start, &start], &mut b, &far, &[&long, &long]);
+    assert_eq!(refused, Err(CopyError::Overflow { what: "position" }));
+    assert_eq!(b, [2; 10]);
+    // nothing is copied from nowhere, however far that is
+    let (none, few) = (run(usize::MAX, 0, 7, 1), run(9, 3, 1, 3));
+    copy(&a, &far, &[&none, &few], &mut b, &far, &[&none, &few]).unwrap();
+    assert_eq!(b, [2; 10]);
+}
+
+#[test]
 fn bytes_stand_for_elements_of_any_size() {
     // a 2 x 3 array of 3-byte elements; the last column
     let a: Vec<u8> = (0..18).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dist_maps::copy::{CopyError, Layout};
 use dist_maps::{Distribution, Explanation, PlanError, RedistPlan, Redistribution};
 use proptest::prelude::*;
 
@@ -614,4 +615,45 @@ fn plans_do_not_grow_with_elements() {
         .build()
         .unwrap();
     assert_eq!(RedistPlan::new(&a, &b, 3).unwrap().rank(), 3);
+}
+
+#[test]
+fn copies_within_a_small_array_allocate_nothing() {
+    // 2^44 columns on one rank, both edges of the rows copied: far more than there is memory
+    let d = Distribution::over(1)
+        .shape([6, 1 << 44])
+        .block(0)
+        .padding(1)
+        .periodic(0)
+        .build()
+        .unwrap();
+    let plan = dist_maps::HaloPlan::new(&d, 0).unwrap();
+    let local = plan.local().unwrap();
+    assert_eq!(local.elements(), 2 << 44);
+    let refused = local.copy_within(&mut [0_u8; 100], &plan.layout().unwrap());
+    assert!(
+        matches!(refused, Err(CopyError::OutOfBounds { len: 100, .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_reshape_in_a_layout_beyond_all_memory_is_refused() {
+    let src = Distribution::over(1).shape([6]).build().unwrap();
+    let dst = Distribution::over(1).shape([2, 3]).build().unwrap();
+    let plan = Redistribution::between(&dst, &src)
+        .reshaped()
+        .plan(0)
+        .unwrap();
+    let far = Layout::new(0, &[isize::MAX, isize::MAX]);
+    let mut out = [0; 6];
+    let refused = plan
+        .local()
+        .unwrap()
+        .copy(&[1; 6], &far, &mut out, &plan.dst_layout().unwrap());
+    assert!(
+        matches!(refused, Err(CopyError::OutOfBounds { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(out, [0; 6]);
 }
