@@ -426,5 +426,16 @@ mod tests {
             message: "no".into(),
         };
         assert_eq!(error.to_string(), "barrier: rank 2 panicked in lend: no");
+        let error = CommError::Malformed {
+            operation: Operation::Recv,
+            rank: 1,
+            what: "a tag of",
+            given: 40_000,
+            allowed: 32_767,
+        };
+        assert_eq!(
+            error.to_string(),
+            "recv: rank 1 sent a message with a tag of 40000, allowed is 32767"
+        );
     }
 }
