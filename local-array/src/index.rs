@@ -1,11 +1,15 @@
 //! Local and global indexing.
 //!
-//! No index wraps around: a negative or too large one is no element, here as in the maps.
+//! In local calls no index wraps around: a negative or too large one is no element, here as in the maps. In collective ones
+//! negative indices count from the end, as in `NumPy`.
 
+use bytemuck::checked::try_pod_read_unaligned;
+use dap_protocol::Element;
 use dist_comm::Communicator;
 use ndarray::{Data, DataMut, Dimension, IxDyn, RawData};
 
-use crate::{ArrayError, LocalArrayBase};
+use crate::take::resolved;
+use crate::{ArrayError, IndexMode, LocalArrayBase};
 
 impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// The local position of a global index, one number per dimension; `None` where this rank does not store it. Local.
@@ -158,5 +162,87 @@ impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
             Some(local) => self.set(&local, value),
             None => false,
         }
+    }
+}
+
+impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
+    /// The index that a collective call means, negative numbers counted from the end.
+    fn from_ends(&self, index: &[i64]) -> Result<Vec<i64>, ArrayError> {
+        if index.len() != self.ndim() {
+            return Err(ArrayError::InvalidDimension {
+                what: "number of indices",
+                given: index.len(),
+                ndim: self.ndim(),
+            });
+        }
+        let pairs = index.iter().zip(self.global_shape());
+        pairs
+            .map(|(&i, &n)| Ok(resolved(&[i], n, IndexMode::Raise)?[0].cast_signed()))
+            .collect()
+    }
+}
+
+impl<S, D, C> LocalArrayBase<S, D, C>
+where
+    S: Data<Elem: Element>,
+    D: Dimension,
+    C: Communicator,
+{
+    /// The element at a global index, on every rank (`NumPy`'s `a[i, j, …]`). Collective; every rank gives the same index, in
+    /// which negative numbers count from the end. Local meaning: [`get`](Self::get).
+    ///
+    /// One broadcast from the owner: for many elements see [`take`](Self::take) and
+    /// [`RemoteElements`](crate::RemoteElements).
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let seen = ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([6]).block(0).build()?;
+    ///     let mut a = LocalArray::<i64, Ix1, _>::from_fn(&blocks, comm, |global| global[0] * 7)?;
+    ///     a.set_item(&[1], -5)?;
+    ///     Ok::<_, ArrayError>((a.get_item(&[-1])?, a.get_item(&[1])?))
+    /// })?;
+    /// assert_eq!(seen, [(35, -5); 2]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The same on every rank: [`ArrayError::InvalidDimension`] when there is not one number per dimension,
+    /// [`ArrayError::OutOfBounds`], [`ArrayError::Argument`] for an index that explicit lists leave out, [`ArrayError::Comm`].
+    pub fn get_item(&self, index: &[i64]) -> Result<S::Elem, ArrayError> {
+        let global = self.from_ends(index)?;
+        let owner = self.distribution().owner(&global);
+        let root = owner.ok_or_else(|| ArrayError::Argument {
+            what: "index",
+            given: format!("{index:?}"),
+            allowed: "an index that some rank owns".to_owned(),
+        })?;
+        let mine = self.checked_getitem(&global).unwrap_or_default();
+        let mut bytes = bytemuck::bytes_of(&mine).to_vec();
+        self.comm.broadcast(root, &mut bytes)?;
+        try_pod_read_unaligned(&bytes).map_err(|_| ArrayError::Memory { bytes: bytes.len() })
+    }
+}
+
+impl<S, D, C> LocalArrayBase<S, D, C>
+where
+    S: DataMut,
+    D: Dimension,
+    C: Communicator,
+{
+    /// Sets the element at a global index (`NumPy`'s `a[i, j, …] = value`), in every copy that is stored, padding included. Every
+    /// rank calls it with the same arguments; nothing is sent. Negative numbers count from the end. Local meaning:
+    /// [`set`](Self::set).
+    ///
+    /// # Errors
+    /// As [`get_item`](Self::get_item), the same on every rank.
+    pub fn set_item(&mut self, index: &[i64], value: S::Elem) -> Result<(), ArrayError> {
+        let global = self.from_ends(index)?;
+        self.checked_setitem(&global, value);
+        Ok(())
     }
 }

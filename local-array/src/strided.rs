@@ -111,7 +111,7 @@ pub(crate) fn copy<T: Element>(
 
 /// The elements that a peer sent or lends: borrowed where they are aligned, else a copy. Bytes that are no value of the type
 /// end the list, which the copy that follows refuses; the peer has the same type, so there are none.
-fn elements<T: Element>(bytes: &[u8]) -> Cow<'_, [T]> {
+pub(crate) fn elements<T: Element>(bytes: &[u8]) -> Cow<'_, [T]> {
     match bytemuck::checked::try_cast_slice(bytes) {
         Ok(elements) => Cow::Borrowed(elements),
         Err(_) => Cow::Owned(

@@ -1,0 +1,67 @@
+//! Results that borrow where nothing moves: [`LocalArrayCow`].
+
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
+use dist_comm::Communicator;
+use dist_maps::{AxisDist, Distribution};
+use ndarray::{ArrayBase, CowRepr, Dimension};
+
+use crate::part::Part;
+use crate::{ArrayError, LocalArray, LocalArrayBase};
+
+/// A part that borrows its elements from another array, or owns them where they had to be moved or copied.
+pub type LocalArrayCow<'a, T, D, C> = LocalArrayBase<CowRepr<'a, T>, D, C>;
+
+impl<T: Clone, D: Dimension, C: Communicator> LocalArrayCow<'_, T, D, C> {
+    /// Whether the elements of this rank are those of the array it was made from, without a copy. Local.
+    #[must_use]
+    pub fn is_borrowed(&self) -> bool {
+        self.data.is_view()
+    }
+
+    /// The part with elements of its own: copied where they are borrowed. Local.
+    pub fn into_owned(self) -> LocalArray<T, D, C> {
+        LocalArrayBase {
+            data: self.data.into_owned(),
+            part: self.part,
+            comm: self.comm,
+        }
+    }
+}
+
+impl<'a, T: Zeroable + Clone, D: Dimension, C: Communicator> LocalArrayCow<'a, T, D, C> {
+    /// An array of this distribution from what this rank stores of it; zeros, whatever is stored, on a rank without a place.
+    pub(crate) fn made(
+        distribution: Distribution,
+        comm: C,
+        stored: impl FnOnce(&Part) -> Result<ArrayBase<CowRepr<'a, T>, D>, ArrayError>,
+    ) -> Result<Self, ArrayError> {
+        let part = Part::new(Arc::new(distribution), &comm)?;
+        let data = if part.is_active() {
+            stored(&part)?
+        } else {
+            part.zeros()?.into()
+        };
+        Self::from_part(data, Arc::new(part), comm)
+    }
+}
+
+/// The axis without what is stored of neighbours.
+pub(crate) fn unpadded(axis: &AxisDist) -> Result<AxisDist, ArrayError> {
+    match axis {
+        AxisDist::Block { bounds, .. } => Ok(AxisDist::block_bounds(Arc::clone(bounds))?),
+        other => Ok(other.clone()),
+    }
+}
+
+/// The distribution without what is stored of neighbours.
+pub(crate) fn without_padding(distribution: &Distribution) -> Result<Distribution, ArrayError> {
+    let axes = distribution.axes().iter().map(unpadded);
+    let targets = Arc::<[usize]>::from(distribution.targets());
+    Ok(Distribution::from_axes(
+        axes.collect::<Result<_, _>>()?,
+        distribution.ranks(),
+        targets,
+    )?)
+}

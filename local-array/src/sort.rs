@@ -1,0 +1,370 @@
+//! Sorting: [`sort`](LocalArrayBase::sort), [`sorted`](LocalArrayBase::sorted), [`argsort`](LocalArrayBase::argsort).
+//!
+//! Along a dimension that is not distributed every rank sorts its own rows. Along a distributed one:
+//!
+//! ```text
+//! 1-D   each rank sorts its block;            cuts: where each sorted block is cut so that exactly the right
+//!       every rank gets its piece of each  <- number of elements goes to every rank, found by bisection together;
+//!       block and merges them.                equal elements go by their place, so that the order is stable
+//! n-D   the array is turned so that the dimension is whole on every rank, sorted there, and turned back;
+//!       where there are fewer rows than ranks, row by row as 1-D
+//! ```
+//!
+//! Nothing is sampled: the pieces are exact whatever the elements, so memory is what a rank owns.
+
+mod blocks;
+mod cuts;
+mod key;
+mod merge;
+
+use std::sync::Arc;
+
+use dap_protocol::Element;
+use dist_comm::Communicator;
+use dist_comm::agree::agree;
+use dist_maps::{AxisDist, Distribution, Index};
+use ndarray::{Array, ArrayView, Axis, Data, DataMut, Dimension, Ix1, IxDyn};
+
+pub use key::Sortable;
+
+use crate::axis::axis_of;
+use crate::nonzero::InOrder;
+use crate::remote::unpack;
+use crate::reshape::reshaped;
+use crate::same::same_everywhere;
+use crate::strided::for_each_run;
+use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Redistributor};
+
+/// `NumPy`'s `kind` of sorting. All kinds have one result here, the stable one, in one way: the names are kept so that calls
+/// can be written as they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SortKind {
+    /// `"quicksort"`.
+    #[default]
+    Quick,
+    /// `"mergesort"`.
+    Merge,
+    /// `"heapsort"`.
+    Heap,
+    /// `"stable"`.
+    Stable,
+}
+
+/// What is done to each row along a dimension: sorting it, or finding the order.
+pub(crate) trait RowOperation<T: Element> {
+    /// What a row becomes.
+    type Out: Element;
+
+    /// A row that lies here.
+    fn row(&self, row: &[T], out: &mut [Self::Out]);
+
+    /// One row that is cut between ranks: this rank's block of the result. Collective.
+    fn blocks<C: Communicator>(
+        &self,
+        row: InOrder<'_, T>,
+        comm: &C,
+    ) -> Result<Vec<Self::Out>, ArrayError>;
+}
+
+struct Sort;
+struct FindOrder;
+
+impl<T: Sortable> RowOperation<T> for Sort {
+    type Out = T;
+
+    fn row(&self, row: &[T], out: &mut [T]) {
+        out.copy_from_slice(row);
+        T::sort_run(out);
+    }
+
+    fn blocks<C: Communicator>(&self, row: InOrder<'_, T>, comm: &C) -> Result<Vec<T>, ArrayError> {
+        let mut run = row.elements.into_owned();
+        T::sort_run(&mut run);
+        blocks::dealt(
+            comm,
+            run,
+            &row.distribution,
+            |x| T::words(x.key()),
+            T::precedes,
+        )
+    }
+}
+
+impl<T: Sortable> RowOperation<T> for FindOrder {
+    type Out = i64;
+
+    fn row(&self, row: &[T], out: &mut [i64]) {
+        let mut pairs: Vec<(T::Key, usize)> = row.iter().map(|x| x.key()).zip(0..).collect();
+        pairs.sort_unstable();
+        for (slot, (_, at)) in out.iter_mut().zip(pairs) {
+            *slot = i64::try_from(at).unwrap_or(i64::MAX);
+        }
+    }
+
+    fn blocks<C: Communicator>(
+        &self,
+        row: InOrder<'_, T>,
+        comm: &C,
+    ) -> Result<Vec<i64>, ArrayError> {
+        let mut run: Vec<key::Keyed> = (row.first..)
+            .zip(row.elements.iter())
+            .map(|(at, x)| key::Keyed {
+                key: T::words(x.key()),
+                at,
+            })
+            .collect();
+        run.sort_unstable();
+        let run = blocks::dealt_plain(comm, run, &row.distribution, |x| x.key, |a, b| a < b)?;
+        Ok(run.into_iter().map(|x| x.at.cast_signed()).collect())
+    }
+}
+
+impl<S, D, C> LocalArrayBase<S, D, C>
+where
+    S: Data<Elem: Sortable>,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    /// A sorted copy: along `axis`, negative from the end, or of the flattened array where it is `None` (`NumPy`'s function
+    /// `sort`). Collective; every rank gives the same axis. Local meaning: on [`part`](Self::part).
+    ///
+    /// The result has the shape and distribution of this array, its padding zero; flattened it is in one dimension, in blocks.
+    /// NaN comes last; complex numbers go by their real parts, then their imaginary ones, those with a NaN last as in `NumPy`.
+    /// The order of equal elements, 0 and -0 say, is kept, so the result does not depend on the layout.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, SortKind};
+    /// use ndarray::{Ix1, Ix2, array};
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let cyclic = Distribution::over(3).shape([5]).cyclic(0).build()?;
+    ///     let x = LocalArray::<f64, Ix1, _>::from_fn(&cyclic, comm, |g| [3.0, f64::NAN, -1.0, 2.0, 0.0][g[0] as usize])?;
+    ///     let order = x.argsort(-1, SortKind::Stable)?.gather_to(0)?;
+    ///     let rows = Distribution::over(3).shape([3, 2]).block(0).build()?;
+    ///     let mut a = LocalArray::<i64, Ix2, _>::from_fn(&rows, comm, |g| 10 * (2 - g[0]) + g[1])?;
+    ///     a.sort(0, SortKind::Quick)?; // along the distributed dimension
+    ///     Ok::<_, ArrayError>((order.map(|x| x.iter().copied().collect::<Vec<_>>()), a.gather_to(0)?))
+    /// })?;
+    /// assert_eq!(found[0].0, Some(vec![2, 4, 3, 0, 1]));
+    /// assert_eq!(found[0].1, Some(array![[0, 1], [10, 11], [20, 21]]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The same on every rank: [`ArrayError::Argument`] for an axis that is not there or differs between the ranks,
+    /// [`ArrayError::Plan`] where explicit lists leave elements out, [`ArrayError::Agreed`] when a rank cannot have the memory,
+    /// [`ArrayError::Comm`].
+    pub fn sorted(
+        &self,
+        axis: impl Into<Option<i32>>,
+        kind: SortKind,
+    ) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
+        self.by_rows(axis.into(), kind, &Sort)
+    }
+
+    /// The indices that would sort the array: along `axis`, or of the flattened array where it is `None` (`NumPy`'s `argsort`).
+    /// Collective, distributed as [`sorted`](Self::sorted) is. Equal elements keep their order.
+    ///
+    /// # Errors
+    /// As [`sorted`](Self::sorted).
+    pub fn argsort(
+        &self,
+        axis: impl Into<Option<i32>>,
+        kind: SortKind,
+    ) -> Result<LocalArray<i64, IxDyn, C>, ArrayError> {
+        self.by_rows(axis.into(), kind, &FindOrder)
+    }
+
+    fn by_rows<O: RowOperation<S::Elem>>(
+        &self,
+        axis: Option<i32>,
+        kind: SortKind,
+        operation: &O,
+    ) -> Result<LocalArray<O::Out, IxDyn, C>, ArrayError> {
+        same_everywhere(&self.comm, "axis or kind", &(axis, kind))?;
+        match axis {
+            Some(axis) => {
+                Ok(along(&self.view_of(), axis_of(axis, self.ndim())?, operation)?.into_dyn())
+            }
+            None => {
+                let flat = reshaped(self.view_of(), &[self.size_u64()?])?;
+                along(&flat.view_of(), 0, operation)
+            }
+        }
+    }
+}
+
+impl<S, D, C> LocalArrayBase<S, D, C>
+where
+    S: DataMut<Elem: Sortable>,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    /// Sorts along `axis`, negative from the end, in place (`NumPy`'s method `sort`). Collective; as [`sorted`](Self::sorted).
+    /// Padding keeps what it has, until [`exchange_halo`](LocalArrayBase::exchange_halo).
+    ///
+    /// # Errors
+    /// As [`sorted`](Self::sorted); the array is as it was then.
+    pub fn sort(&mut self, axis: i32, kind: SortKind) -> Result<(), ArrayError> {
+        same_everywhere(&self.comm, "axis or kind", &(axis, kind))?;
+        let axis = axis_of(axis, self.ndim())?;
+        let sorted = along(&self.view_of(), axis, &Sort)?
+            .owned_elements()
+            .into_owned();
+        self.with_owned_elements(|owned| owned.copy_from_slice(&sorted));
+        Ok(())
+    }
+}
+
+/// The operation on every row along an axis, distributed as the array is. Collective, in the same way on every rank.
+pub(crate) fn along<T: Element, D: Dimension, C: Communicator + Clone, O: RowOperation<T>>(
+    array: &LocalArrayView<'_, T, D, C>,
+    axis: usize,
+    operation: &O,
+) -> Result<LocalArray<O::Out, D, C>, ArrayError> {
+    let mut result = LocalArray {
+        data: agree(&array.comm, array.part.zeros::<O::Out, D>())?,
+        part: Arc::clone(&array.part),
+        comm: array.comm.clone(),
+    };
+    let source = array.distribution();
+    if source.global_shape().contains(&0) {
+        return Ok(result);
+    }
+    if source.axes()[axis].is_whole() {
+        if array.part.is_active() {
+            rows_here(&array.owned(), &mut result.owned_mut(), axis, operation);
+        }
+        return Ok(result);
+    }
+    let mut rows: Vec<u64> = source.global_shape().to_vec();
+    rows[axis] = 1;
+    let count = rows
+        .iter()
+        .fold(1_u64, |product, &n| product.saturating_mul(n));
+    if count >= array.comm_size() as u64 && source.ndim() > 1 {
+        let turned = with_whole(source, axis)?;
+        let mut moved = agree(
+            &array.comm,
+            LocalArray::<T, IxDyn, _>::zeros(&turned, array.comm.clone()),
+        )?;
+        Redistributor::new(source, &turned, array.comm.clone())?.execute(array, &mut moved)?;
+        let moved = along(&moved.view_of(), axis, operation)?;
+        Redistributor::new(&turned, source, array.comm.clone())?.execute(&moved, &mut result)?;
+        return Ok(result);
+    }
+    for row in 0..count {
+        let items: Vec<Index> = unpack(&rows, row)
+            .into_iter()
+            .enumerate()
+            .map(|(at, index)| {
+                if at == axis {
+                    (..).into()
+                } else {
+                    index.into()
+                }
+            })
+            .collect();
+        let cut = array.sliced(&items)?;
+        let row = cut.in_order()?;
+        let distribution = row.distribution.clone();
+        let done = operation.blocks(row, &array.comm)?;
+        let done: LocalArray<O::Out, Ix1, _> =
+            LocalArray::from_owned(done, distribution, array.comm.clone())?;
+        result.set_slice(&items, &done)?;
+    }
+    Ok(result)
+}
+
+/// Blocks of all axes but one, which is whole.
+fn with_whole(source: &Distribution, axis: usize) -> Result<Distribution, ArrayError> {
+    let shape = source.global_shape();
+    let mut others = shape.to_vec();
+    others.remove(axis);
+    let mut grid = dist_maps::choose_grid(&others, &vec![true; others.len()], source.ranks())?;
+    grid.insert(axis, 1);
+    let axes = shape.iter().zip(&grid);
+    let axes = axes.map(|(&n, &ranks)| AxisDist::block_balanced(n, ranks));
+    let targets: Vec<usize> = (0..grid.iter().product()).collect();
+    Ok(Distribution::from_axes(
+        axes.collect::<Result<_, _>>()?,
+        source.ranks(),
+        targets,
+    )?)
+}
+
+/// The operation on every row that lies here whole.
+fn rows_here<T: Element, D: Dimension, O: RowOperation<T>>(
+    rows: &ArrayView<'_, T, D>,
+    out: &mut ndarray::ArrayViewMut<'_, O::Out, D>,
+    axis: usize,
+    operation: &O,
+) {
+    let n = rows.len_of(Axis(axis));
+    if rows.is_empty() {
+        return;
+    }
+    if let (Some(from), Some(to), true) =
+        (rows.as_slice(), out.as_slice_mut(), axis + 1 == rows.ndim())
+    {
+        for (row, out) in from.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
+            operation.row(row, out);
+        }
+        return;
+    }
+    // Rows are laid end to end, done, and put back.
+    let order: Vec<usize> = (0..rows.ndim())
+        .filter(|&at| at != axis)
+        .chain([axis])
+        .collect();
+    let turned = rows.view().into_dyn().permuted_axes(IxDyn(&order));
+    let mut elements = Vec::with_capacity(turned.len());
+    for_each_run(&turned, |run| elements.extend_from_slice(run));
+    let mut done = vec![O::Out::default(); elements.len()];
+    for (row, out) in elements.chunks_exact(n).zip(done.chunks_exact_mut(n)) {
+        operation.row(row, out);
+    }
+    let mut back = out.view_mut().into_dyn().permuted_axes(IxDyn(&order));
+    if let Ok(done) = Array::from_shape_vec(back.raw_dim(), done) {
+        back.assign(&done);
+    }
+}
+
+/// The elements at places `targets` of all that the ranks hold, in ascending order, each below the number of all: on every
+/// rank. `run` is this rank's, and is sorted here. Collective.
+pub(crate) fn order_statistics<T: Sortable>(
+    comm: &dyn Communicator,
+    run: &mut [T],
+    targets: &[u64],
+) -> Result<Vec<T>, ArrayError> {
+    T::sort_run(run);
+    let places: Vec<usize> = (0..comm.size()).collect();
+    let key = |at: usize| T::words(run[at].key());
+    let cuts = cuts::cuts(comm, run.len(), &key, &places, targets)?;
+    // The next element behind each cut: the least of those of all ranks.
+    let next: Vec<T> = cuts
+        .iter()
+        .map(|&at| run.get(at).copied().unwrap_or_default())
+        .collect();
+    let there: Vec<u8> = cuts.iter().map(|&at| u8::from(at < run.len())).collect();
+    let all = comm.all_gather_v(bytemuck::cast_slice(&next))?;
+    let there = comm.all_gather_v(&there)?;
+    let all: Vec<_> = all
+        .iter()
+        .map(|bytes| crate::strided::elements::<T>(bytes))
+        .collect();
+    let found = (0..targets.len()).map(|number| {
+        let heads = all.iter().zip(&there);
+        let heads = heads.filter(|(_, there)| there.get(number) == Some(&1));
+        let heads = heads.filter_map(|(heads, _)| heads.get(number).copied());
+        let least = heads.reduce(|least, next| if next.precedes(&least) { next } else { least });
+        least.ok_or(ArrayError::OutOfBounds {
+            what: "place in the order",
+            given: targets[number].into(),
+            allowed: 0,
+        })
+    });
+    found.collect()
+}
