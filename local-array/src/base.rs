@@ -98,13 +98,13 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         &self.comm
     }
 
-    /// The number of this rank (the seed's `comm_rank`). Local.
+    /// The number of this rank (`DistArray`'s `comm_rank`). Local.
     #[must_use]
     pub fn comm_rank(&self) -> usize {
         self.comm.rank()
     }
 
-    /// The number of ranks (the seed's `comm_size`). Local.
+    /// The number of ranks (`DistArray`'s `comm_size`). Local.
     #[must_use]
     pub fn comm_size(&self) -> usize {
         self.comm.size()
@@ -229,7 +229,7 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         self.with_data(self.data.view(), &self.comm)
     }
 
-    /// A copy of the part (the seed's `copy`). Local.
+    /// A copy of the part (`DistArray`'s `copy`). Local.
     #[doc(alias = "copy")]
     pub fn to_owned(&self) -> LocalArray<S::Elem, D, C>
     where

@@ -8,7 +8,7 @@ use dist_maps::{MapError, PlanError};
 
 /// Why an operation on a distributed array failed.
 ///
-/// The seed's names are variants. In a collective call the error is the same on every rank: it follows from metadata that
+/// `DistArray`'s names are variants. In a collective call the error is the same on every rank: it follows from metadata that
 /// every rank has, or the ranks agree on it ([`ArrayError::Agreed`]).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
