@@ -122,12 +122,17 @@ impl<B> DistBuffer<B> {
 
 /// What is probably the matter with a buffer whose extent `given` is not the dictionary's.
 pub(crate) fn extent_hint(dim: &DimDict, given: u64) -> Option<&'static str> {
-    let Dist::Cyclic { block_size, .. } = *dim.dist() else {
-        return None;
-    };
-    (Some(given) == distarrays_extent(dim, block_size)).then_some(
-        "; block-cyclic with a partial last block: DistArray counts it on grid rank 0, such a buffer holds wrong elements and cannot be read",
-    )
+    match *dim.dist() {
+        Dist::Cyclic { block_size, .. } if Some(given) == distarrays_extent(dim, block_size) => {
+            Some(
+                "; block-cyclic with a partial last block: DistArray counts it on grid rank 0, such a buffer holds wrong elements and cannot be read",
+            )
+        }
+        Dist::Block { .. } if given == dim.owned_len() => {
+            Some("; it has room for what is owned, and none for the padding, which lies around it")
+        }
+        _ => None,
+    }
 }
 
 /// The extent by the formula of the reference implementation: full blocks dealt in turn, and a
@@ -211,5 +216,15 @@ mod tests {
             .map(|rank| distarrays_extent(&DimDict::cyclic(10, 3, rank, 4).unwrap(), 4))
             .collect();
         assert_eq!(extents, [Some(6), Some(4), Some(0)]);
+    }
+
+    #[test]
+    fn the_hint_names_padding_that_was_left_out() {
+        // 9 owned of 10 stored
+        let dim = DimDict::block(18, 2, 1, 8..18)
+            .and_then(|dim| dim.with_padding(1, 1))
+            .unwrap();
+        assert!(extent_hint(&dim, 9).is_some_and(|hint| hint.contains("padding")));
+        assert_eq!(extent_hint(&dim, 8), None);
     }
 }

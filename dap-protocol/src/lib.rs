@@ -66,9 +66,19 @@
 //! // A buffer that does not fit its metadata cannot be paired with it.
 //! let short = HostArray::new(vec![9], vec![0.5; 9])?;
 //! let e = DistBuffer::new(shown.dim_data().clone(), short).unwrap_err();
-//! assert_eq!(e.to_string(), "axis 0: the buffer's extent is 9, dim_data describes 10");
+//! let text = "axis 0: the buffer's extent is 9, dim_data describes 10; it has room for what is owned, \
+//!     and none for the padding, which lies around it";
+//! assert_eq!(e.to_string(), text);
+//!
+//! // An import takes the part apart; the elements stay where they are.
+//! let (_, dim_data, elements) = row.distarray().into_parts();
+//! assert_eq!((dim_data.local_shape(), elements.data().as_ptr()), (vec![10], row.part.data().as_ptr()));
 //! # Ok::<(), ProtocolError>(())
 //! ```
+//!
+//! Which buffer an exporter shows decides who can take it. A [`HostBuffer`] is enough to be saved
+//! (`dnpy-format`). To become a `local_array::LocalArrayView` without a copy it has to be a view of
+//! `ndarray`, see [`DistributedArray`].
 //!
 //! Versions 0.9 and 0.10 of the protocol are read, [`ProtocolVersion::CURRENT`] is written. The
 //! version of this crate says nothing about either.

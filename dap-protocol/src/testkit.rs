@@ -2,6 +2,24 @@
 //!
 //! Strategies ([`dim_data_set`], [`broken_dim_data`], [`broken_set`]) are proptest's. Suites
 //! return what is wrong as text, so they fit any test runner; none of them communicates.
+//!
+//! Your exporter in a test of yours, with the parts of all ranks made one after the other:
+//!
+//! ```
+//! use dap_protocol::{DimData, DimDict, DistBuffer, HostArray, testkit};
+//!
+//! // what `distarray` gives on rank 0 and on rank 1; the second forgets an element
+//! let part = |rank, range: std::ops::Range<u64>, data: Vec<f64>| {
+//!     let dim_data = DimData::new(vec![DimDict::block(6, 2, rank, range)?]);
+//!     DistBuffer::new(dim_data, HostArray::new(vec![data.len()], data)?)
+//! };
+//! let good = [part(0, 0..3, vec![0.0; 3])?, part(1, 3..6, vec![0.0; 3])?];
+//! assert_eq!(testkit::check_exporter(&good), Ok(()));
+//! let bad = [part(0, 0..3, vec![0.0; 3])?, part(1, 4..6, vec![0.0; 2])?];
+//! let wrong = "S4 axis 0 rank 1: start is 4, allowed: 3 (stop of rank 0 less the padding of 0)";
+//! assert_eq!(testkit::check_exporter(&bad), Err(wrong.to_owned()));
+//! # Ok::<(), dap_protocol::ProtocolError>(())
+//! ```
 
 mod broken;
 mod cases;
