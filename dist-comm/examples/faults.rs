@@ -154,6 +154,14 @@ fn run(comm: &MpiComm, how: &str) -> Result<(), CommError> {
             comm.barrier()
         }
         "leaves-reader" => leaves_reader(comm),
+        "gather" => {
+            let mine = vec![0; if last { 8 } else { 900_000_000 }];
+            comm.gather_v(far, &mine).map(drop)
+        }
+        "all-to-all" => {
+            let mine = vec![0; if last { 8 } else { 900_000_000 }];
+            comm.all_to_all_v(&[&[], &mine]).map(drop)
+        }
         "too-long" if last => comm.recv(0, 1, &mut [0; 8]),
         "too-long" => comm.send(far, 1, &vec![0; 900_000_000]),
         // All leave but the first, or the first two.

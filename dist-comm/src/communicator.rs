@@ -35,13 +35,13 @@ pub trait Communicator: Send + Sync {
     /// Brings `send` of every rank, whatever its length, to rank `root`: `Some`, by rank, there and `None` elsewhere. Collective.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier), and when roots differ or the root is out of range.
+    /// As [`barrier`](Self::barrier), and when roots differ, the root is out of range, or it cannot have the memory.
     fn gather_v(&self, root: usize, send: &[u8]) -> Result<Option<Vec<Vec<u8>>>, CommError>;
 
     /// Brings `send` of every rank, whatever its length, to every rank: the result is by rank. Collective.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier).
+    /// As [`barrier`](Self::barrier), and when a rank cannot have the memory.
     fn all_gather_v(&self, send: &[u8]) -> Result<Vec<Vec<u8>>, CommError>;
 
     /// As [`all_gather_v`](Self::all_gather_v) for equal lengths: fills `recv`, of `size · send.len()` bytes, by rank. Collective.
@@ -53,7 +53,7 @@ pub trait Communicator: Send + Sync {
     /// Sends `send[r]` to each rank `r`, itself included; the result is by sender. Collective; `send` has one entry per rank.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier), and when a rank gives another number of entries.
+    /// As [`barrier`](Self::barrier), and when a rank gives another number of entries or cannot have the memory.
     fn all_to_all_v(&self, send: &[&[u8]]) -> Result<Vec<Vec<u8>>, CommError>;
 
     /// Folds the `buf` of all ranks into one value and leaves it in the `buf` of each: `fold(acc, next)` folds `next` into

@@ -2,11 +2,9 @@
 
 use bytemuck::Pod;
 
+use crate::memory::ASK_ABOVE;
 use crate::reduce::{Fold, fold_bytes};
 use crate::{CommError, Communicator, Operation, ReduceOp, Reducible, Reduction};
-
-/// A broadcast of more bytes than this begins with the question whether every rank has the memory.
-const ASK_ABOVE: usize = 1 << 20;
 
 /// Collective calls on plain values instead of bytes; for every [`Communicator`], `dyn Communicator` included.
 ///

@@ -10,6 +10,14 @@ use crate::{CommError, Operation};
 /// Every buffer starts at a multiple of this many bytes: a cache line, and enough for any element type.
 pub(crate) const ALIGNMENT: usize = 64;
 
+/// Collective calls that bring more bytes than this to a rank ask first whether every rank has the memory.
+pub(crate) const ASK_ABOVE: usize = 1 << 20;
+
+/// Whether `len` bytes can be had now; they are given back.
+pub(crate) fn can_have(len: usize) -> Option<()> {
+    Vec::<u8>::new().try_reserve_exact(len).ok()
+}
+
 /// Bytes on the heap, the first of them at a multiple of [`ALIGNMENT`].
 #[derive(Default)]
 pub(crate) struct AlignedBytes {
@@ -26,7 +34,7 @@ impl AlignedBytes {
         }
         let room = len.checked_add(ALIGNMENT)?;
         // Asking first makes a size that cannot be had an error; the zeros themselves then come from fresh pages.
-        Vec::<u8>::new().try_reserve_exact(room).ok()?;
+        can_have(room)?;
         let mut raw = vec![0; room];
         prefer_large_pages(&mut raw);
         let start = raw.as_ptr().align_offset(ALIGNMENT);

@@ -17,7 +17,7 @@ use self::group::Group;
 pub use self::run::{RankFailure, RunError, ThreadRun};
 use self::window::Met;
 use crate::call::{self, Call};
-use crate::memory::AlignedBytes;
+use crate::memory::{ASK_ABOVE, AlignedBytes};
 use crate::reduce::{fold_ranks, piece};
 use crate::{
     CommError, Communicator, ExchangeJob, Message, Operation, Reduction, SharedBytes, Workspace,
@@ -89,6 +89,20 @@ impl ThreadComm {
         window::meet(&self.group, self.rank, call, parts, read)
     }
 
+    /// Meets again if a rank gets more than a little, `most` bytes, the same number on all: `got`, if every rank has what it
+    /// gets; this one gets `mine` bytes.
+    fn ask<T>(&self, call: Call, most: usize, mine: usize, got: Option<T>) -> Result<T, CommError> {
+        let asks = call.with_memory(mine, got.as_ref());
+        if most > ASK_ABOVE {
+            self.meet(asks, &[], |_| ())?;
+        }
+        got.ok_or(CommError::Allocation {
+            operation: call.operation,
+            rank: self.rank,
+            bytes: mine as u64,
+        })
+    }
+
     /// As [`Communicator::split`], with the type kept, so that the parts can have windows too. Collective.
     ///
     /// # Errors
@@ -151,6 +165,21 @@ impl std::fmt::Debug for ThreadComm {
             .field("size", &self.group.size())
             .finish_non_exhaustive()
     }
+}
+
+/// Copies of `parts`, if there is memory for them.
+fn copies<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Option<Vec<Vec<u8>>> {
+    let copy = |part: &[u8]| {
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(part.len()).ok()?;
+        copy.extend_from_slice(part);
+        Some(copy)
+    };
+    parts.map(copy).collect()
+}
+
+fn bytes_of<'a>(parts: impl Iterator<Item = &'a [u8]>) -> usize {
+    parts.map(<[u8]>::len).fold(0, usize::saturating_add)
 }
 
 /// Marks the collective call under way.
@@ -226,15 +255,25 @@ impl Communicator for ThreadComm {
     }
 
     fn gather_v(&self, root: usize, send: &[u8]) -> Result<Option<Vec<Vec<u8>>>, CommError> {
-        self.meet(Call::new(Operation::GatherV).root(root), &[send], |met| {
-            (self.rank == root).then(|| met.all().map(<[u8]>::to_vec).collect())
-        })
+        let wants = self.rank == root;
+        let call = Call::new(Operation::GatherV).root(root);
+        let (all, whole) = self.meet(call, &[send], |met| {
+            let all = if wants {
+                copies(met.all())
+            } else {
+                Some(Vec::new())
+            };
+            (all, bytes_of(met.all()))
+        })?;
+        Ok(Some(self.ask(call, whole, whole, all)?).filter(|_| wants))
     }
 
     fn all_gather_v(&self, send: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
-        self.meet(Call::new(Operation::AllGatherV), &[send], |met| {
-            met.all().map(<[u8]>::to_vec).collect()
-        })
+        let call = Call::new(Operation::AllGatherV);
+        let (all, whole) = self.meet(call, &[send], |met| {
+            (copies(met.all()), bytes_of(met.all()))
+        })?;
+        self.ask(call, whole, whole, all)
     }
 
     fn all_gather(&self, send: &[u8], recv: &mut [u8]) -> Result<(), CommError> {
@@ -251,15 +290,14 @@ impl Communicator for ThreadComm {
     }
 
     fn all_to_all_v(&self, send: &[&[u8]]) -> Result<Vec<Vec<u8>>, CommError> {
-        self.meet(
-            Call::new(Operation::AllToAllV).len(send.len()),
-            send,
-            |met| {
-                (0..self.size())
-                    .map(|rank| met.parts(rank)[self.rank].to_vec())
-                    .collect()
-            },
-        )
+        let (own, size) = (self.rank, self.size());
+        let call = Call::new(Operation::AllToAllV).len(send.len());
+        let (all, most, mine) = self.meet(call, send, |met| {
+            let to = |to| (0..size).map(move |from| met.parts(from)[to]);
+            let most = (0..size).map(|rank| bytes_of(to(rank))).max();
+            (copies(to(own)), most.unwrap_or(0), bytes_of(to(own)))
+        })?;
+        self.ask(call, most, mine, all)
     }
 
     fn all_reduce(

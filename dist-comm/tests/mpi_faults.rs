@@ -194,20 +194,35 @@ fn a_rank_that_leaves_is_named() {
     }
 }
 
-#[test]
-fn a_message_too_long_to_be_dropped_is_an_error() {
-    let mut command = mpirun(1, "too-long");
-    // The receiver has a gigabyte, for everything.
-    let limited = r#"ulimit -v 1000000 && exec "$0" too-long"#;
+/// Two ranks, the second of which has a gigabyte, for everything.
+fn lacks_memory(how: &str, says: &[&str]) {
+    let mut command = mpirun(1, how);
+    let limited = r#"ulimit -v 1000000 && exec "$0" "$1""#;
     command.args([":", "-n", "1", "sh", "-c", limited]);
     let output = command
         .arg(example())
+        .arg(how)
         .output()
         .expect("mpirun starts (Debian package openmpi-bin)");
     let texts = texts(&output);
-    assert!(!output.status.success(), "{texts}");
+    assert!(!output.status.success(), "{how}: {texts}");
+    for text in says {
+        assert!(texts.contains(text), "{how} does not say {text:?}: {texts}");
+    }
+}
+
+#[test]
+fn a_message_too_long_to_be_dropped_is_an_error() {
     let who = "rank 1: recv: rank 1 could not allocate 900000000 bytes";
-    assert!(texts.contains(who), "{texts}");
+    lacks_memory("too-long", &[who]);
+}
+
+#[test]
+fn a_rank_without_memory_for_what_it_gets_is_an_error_on_all() {
+    for (how, call) in [("gather", "gather_v"), ("all-to-all", "all_to_all_v")] {
+        let who = |rank| format!("rank {rank}: {call}: rank 1 could not allocate 900000008 bytes");
+        lacks_memory(how, &[&who(0), &who(1)]);
+    }
 }
 
 #[test]

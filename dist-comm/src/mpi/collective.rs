@@ -48,19 +48,14 @@ impl Communicator for MpiComm {
 
     fn gather_v(&self, root: usize, send: &[u8]) -> Result<Option<Vec<Vec<u8>>>, CommError> {
         let mut turn = Turn::begin(&self.inner, Operation::GatherV)?;
-        let call = Call::new(Operation::GatherV).root(root).len(send.len());
-        let met = turn.meet(call, [0; 3], send)?;
-        met.collect(send, |rank| rank == root)
+        let call = Call::new(Operation::GatherV).root(root);
+        turn.gather(call, send, |rank| rank == root)
     }
 
     fn all_gather_v(&self, send: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
         let mut turn = Turn::begin(&self.inner, Operation::AllGatherV)?;
-        let met = turn.meet(
-            Call::new(Operation::AllGatherV).len(send.len()),
-            [0; 3],
-            send,
-        )?;
-        Ok(met.collect(send, |_| true)?.unwrap_or_default())
+        let call = Call::new(Operation::AllGatherV);
+        Ok(turn.gather(call, send, |_| true)?.unwrap_or_default())
     }
 
     fn all_gather(&self, send: &[u8], recv: &mut [u8]) -> Result<(), CommError> {
@@ -134,25 +129,31 @@ impl Communicator for MpiComm {
                 bytemuck::cast_slice_mut(&mut tables),
             )?;
         }
-        let here = |rank: usize| met.note(rank)[0] == 1;
-        let mut all: Vec<Vec<u8>> = Vec::with_capacity(size);
-        for (rank, row) in tables.chunks_exact(size).enumerate() {
-            let lens: Vec<usize> = row
-                .iter()
-                .map(|&len| usize::try_from(len).unwrap_or(usize::MAX))
-                .collect();
-            all.push(if rank == own {
-                send[own].to_vec()
-            } else if here(rank) {
-                let before = 8 * size + lens[..own].iter().sum::<usize>();
-                met.payload(rank, before + lens[own])[before..].to_vec()
-            } else {
-                vec![0; lens[own]]
-            });
-        }
-        let mut requests = Requests::new(met.turn.at, 2 * size);
+        let len = |from: usize, to: usize| {
+            usize::try_from(tables[from * size + to]).unwrap_or(usize::MAX)
+        };
+        let here: Vec<bool> = (0..size).map(|rank| met.note(rank)[0] == 1).collect();
+        let said = (0..size).map(|rank| {
+            if rank == own || !here[rank] {
+                return Vec::new();
+            }
+            let before = 8 * size + (0..own).map(|to| len(rank, to)).sum::<usize>();
+            met.payload(rank, before + len(rank, own))[before..].to_vec()
+        });
+        let mut all: Vec<Vec<u8>> = said.collect();
+        drop(met);
+        let gets = |to| {
+            (0..size)
+                .map(|from| len(from, to))
+                .fold(0, usize::saturating_add)
+        };
+        turn.ask(call, (0..size).map(gets).max().unwrap_or(0), gets(own))?;
+        let mut requests = Requests::new(turn.at, 2 * size);
         for (rank, part) in all.iter_mut().enumerate() {
-            if rank != own && !here(rank) {
+            if rank == own {
+                part.extend_from_slice(send[own]);
+            } else if !here[rank] {
+                *part = vec![0; len(rank, own)];
                 requests.recv(comm, rank, TAG, part)?;
             }
         }

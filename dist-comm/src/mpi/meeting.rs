@@ -9,6 +9,7 @@ use super::raw::At;
 use super::requests::Requests;
 use super::session::{self, Doing};
 use crate::call::{self, Call};
+use crate::memory::{ASK_ABOVE, can_have};
 use crate::{CommError, Operation};
 
 /// Tag of the messages of collective calls, on a communicator that has no others.
@@ -69,7 +70,7 @@ impl<'a> Turn<'a> {
             broken,
             ..
         } = self.inner;
-        if let Some(error) = broken.get() {
+        if let Some(error) = broken.get().filter(|_| area.is_none()) {
             return Err(error.clone());
         }
         let operation = call.operation;
@@ -95,6 +96,63 @@ impl<'a> Turn<'a> {
         Ok(met)
     }
 
+    /// Meets, and brings `send` of every rank, by rank, to the ranks that want them: short ones as said there, longer ones in
+    /// messages. Collective.
+    pub(super) fn gather(
+        &mut self,
+        call: Call,
+        send: &[u8],
+        wants: impl Fn(usize) -> bool,
+    ) -> Result<Option<Vec<Vec<u8>>>, CommError> {
+        let Inner {
+            comm,
+            size,
+            rank: own,
+            ..
+        } = *self.inner;
+        let (call, inline) = (call.len(send.len()), self.inline());
+        let met = self.meet(call, [0; 3], send)?;
+        let lens: Vec<usize> = (0..size).map(|rank| met.len(rank)).collect();
+        let mut all: Vec<Vec<u8>> = Vec::new();
+        if wants(own) {
+            let said = |(rank, &len)| match len {
+                len if rank == own || len > inline => Vec::new(),
+                len => met.payload(rank, len).to_vec(),
+            };
+            all.extend(lens.iter().enumerate().map(said));
+        }
+        drop(met);
+        let whole = lens.iter().copied().fold(0, usize::saturating_add);
+        self.ask(call, whole, if wants(own) { whole } else { 0 })?;
+        let mut requests = Requests::new(self.at, 2 * size);
+        for (rank, bytes) in all.iter_mut().enumerate() {
+            if rank == own {
+                bytes.extend_from_slice(send);
+            } else if lens[rank] > inline {
+                *bytes = vec![0; lens[rank]];
+                requests.recv(comm, rank, TAG, bytes)?;
+            }
+        }
+        if send.len() > inline {
+            for to in (0..size).filter(|&to| to != own && wants(to)) {
+                requests.send(comm, to, TAG, send)?;
+            }
+        }
+        requests.wait_all()?;
+        drop(requests);
+        Ok(wants(own).then_some(all))
+    }
+
+    /// Meets again if a rank gets more than a little, `most` bytes, the same number on all: whether each has the memory for
+    /// the `mine` bytes that it gets. Collective.
+    pub(super) fn ask(&mut self, call: Call, most: usize, mine: usize) -> Result<(), CommError> {
+        if most > ASK_ABOVE {
+            let call = call.with_memory(mine, can_have(mine).as_ref());
+            self.meet(call, [0; 3], &[])?;
+        }
+        Ok(())
+    }
+
     /// Meets to make something of `len` bytes: all ranks say how long and `note`; what all have dropped is freed.
     ///
     /// The number is drawn after the ranks have met, so one that was elsewhere draws none, and it stays equal on all.
@@ -102,10 +160,9 @@ impl<'a> Turn<'a> {
         let Inner { id, size, made, .. } = self.inner;
         let buried = session::buried(*id).len() as u64;
         // Given back at once: a library that finds no memory may leave other ranks waiting, so it is not even asked.
-        let memory = Vec::<u8>::new().try_reserve_exact(len);
         let call = Call::new(self.at.operation)
             .len(len)
-            .with_memory(len, memory.as_ref().ok());
+            .with_memory(len, can_have(len).as_ref());
         let met = self.meet(call, [note[0], note[1], buried], &[])?;
         let number = made.fetch_add(1, Ordering::Relaxed) + 1;
         let said = || (0..*size).map(|rank| met.note(rank));
@@ -126,10 +183,7 @@ impl<'a> Turn<'a> {
         let mine = session::buried(self.inner.id);
         let bytes: &[u8] = bytemuck::cast_slice(&mine);
         let call = Call::new(self.at.operation).len(bytes.len());
-        let all = self
-            .meet(call, [0; 3], bytes)?
-            .collect(bytes, |_| true)?
-            .unwrap_or_default();
+        let all = self.gather(call, bytes, |_| true)?.unwrap_or_default();
         let mut keys: Vec<[u64; 2]> = Vec::new();
         for bytes in &all {
             keys.extend(
@@ -180,49 +234,6 @@ enum Said<'a> {
 }
 
 impl Met<'_> {
-    /// The bytes of every rank, by rank, for the ranks that want them: short ones as said here, longer ones in messages.
-    /// Collective; every rank has named the length of its `send` as that of its call.
-    pub(super) fn collect(
-        &self,
-        send: &[u8],
-        wants: impl Fn(usize) -> bool,
-    ) -> Result<Option<Vec<Vec<u8>>>, CommError> {
-        let Inner {
-            comm,
-            size,
-            rank: own,
-            ..
-        } = *self.turn.inner;
-        let apart = |len: usize| len > self.turn.inline();
-        let mut all: Vec<Vec<u8>> = Vec::new();
-        if wants(own) {
-            for rank in 0..size {
-                let len = self.len(rank);
-                all.push(if rank == own {
-                    send.to_vec()
-                } else if apart(len) {
-                    vec![0; len]
-                } else {
-                    self.payload(rank, len).to_vec()
-                });
-            }
-        }
-        let mut requests = Requests::new(self.turn.at, 2 * size);
-        for (rank, bytes) in all.iter_mut().enumerate() {
-            if rank != own && apart(bytes.len()) {
-                requests.recv(comm, rank, TAG, bytes)?;
-            }
-        }
-        if apart(send.len()) {
-            for to in (0..size).filter(|&to| to != own && wants(to)) {
-                requests.send(comm, to, TAG, send)?;
-            }
-        }
-        requests.wait_all()?;
-        drop(requests);
-        Ok(wants(own).then_some(all))
-    }
-
     fn words(&self, rank: usize) -> Words {
         match &self.said {
             Said::Near(area, meeting) => area.words(rank, *meeting),

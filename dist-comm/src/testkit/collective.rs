@@ -93,19 +93,21 @@ fn broadcast(comm: &dyn Communicator) -> Verdict {
     Ok(())
 }
 
-/// A length that differs between ranks, is 0 on some, and long on some if `long`.
-fn uneven(rank: usize, other: usize, long: bool) -> usize {
-    let step = (rank * 5 + other * 3) % 4;
-    if long { step * 3000 } else { step * 10 }
+/// A length that differs between ranks and is 0 on some.
+fn uneven(rank: usize, other: usize, step: usize) -> usize {
+    (rank * 5 + other * 3) % 4 * step
 }
+
+/// Steps of lengths: short ones, long ones, and such as are more than a megabyte together.
+const STEPS: [usize; 3] = [10, 3_000, 300_000];
 
 fn gather_v(comm: &dyn Communicator) -> Verdict {
     for root in 0..comm.size() {
-        for long in [false, true] {
-            let send = pattern(comm.rank(), root, uneven(comm.rank(), root, long));
+        for step in STEPS {
+            let send = pattern(comm.rank(), root, uneven(comm.rank(), root, step));
             let all = comm.gather_v(root, &send).map_err(text)?;
             let expected: Vec<_> = (0..comm.size())
-                .map(|rank| pattern(rank, root, uneven(rank, root, long)))
+                .map(|rank| pattern(rank, root, uneven(rank, root, step)))
                 .collect();
             same("gather_v", &all, &(comm.rank() == root).then_some(expected))?;
         }
@@ -114,11 +116,11 @@ fn gather_v(comm: &dyn Communicator) -> Verdict {
 }
 
 fn all_gather_v(comm: &dyn Communicator) -> Verdict {
-    for long in [false, true] {
-        let send = pattern(comm.rank(), 1, uneven(comm.rank(), 1, long));
+    for step in STEPS {
+        let send = pattern(comm.rank(), 1, uneven(comm.rank(), 1, step));
         let all = comm.all_gather_v(&send).map_err(text)?;
         let expected: Vec<_> = (0..comm.size())
-            .map(|rank| pattern(rank, 1, uneven(rank, 1, long)))
+            .map(|rank| pattern(rank, 1, uneven(rank, 1, step)))
             .collect();
         same("all_gather_v", &all, &expected)?;
     }
@@ -139,10 +141,11 @@ fn all_gather(comm: &dyn Communicator) -> Verdict {
 }
 
 fn all_to_all_v(comm: &dyn Communicator) -> Verdict {
-    for long in [false, true] {
+    for step in STEPS {
         let own = comm.rank();
         // The first rank sends only short parts, so short and long ones meet.
-        let len = |from: usize, to: usize| uneven(from, to, long && from != 0);
+        let len =
+            |from: usize, to: usize| uneven(from, to, if from == 0 { STEPS[0] } else { step });
         let send: Vec<Vec<u8>> = (0..comm.size())
             .map(|to| pattern(own, to, len(own, to)))
             .collect();
