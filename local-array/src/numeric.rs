@@ -1,8 +1,7 @@
-//! What elements can do: [`Arithmetic`], [`Bitwise`], [`Summable`], [`Ordered`]. Sealed, as the protocol's list of types is.
+//! What elements can do: [`Arithmetic`], [`Bitwise`], [`Ordered`]. Sealed, as the protocol's list of types is.
 //!
 //! No operation panics: integers wrap as in C and in `NumPy`, and an integer divided by zero is 0.
 
-use bytemuck::Pod;
 use dap_protocol::Element;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
@@ -49,43 +48,8 @@ pub trait Bitwise: Element {
     fn inverted(self) -> Self;
 }
 
-/// Elements that can be summed and averaged over all ranks; the types follow `NumPy`'s rules.
-///
-/// | element | added up as | sum | mean |
-/// |---|---|---|---|
-/// | `bool`, unsigned | `u64`, wrapping | `u64` | `f64` (added up as `f64`) |
-/// | signed | `i64`, wrapping | `i64` | `f64` (added up as `f64`) |
-/// | `f16`, `bf16` | `f32` | the same, rounded once | the same, rounded once |
-/// | `f32`, `f64`, complex | themselves | themselves | themselves |
-pub trait Summable: Element {
-    /// What partial sums are kept in.
-    type Acc: Accumulator;
-    /// What partial sums of a mean are kept in.
-    type MeanAcc: Accumulator;
-    /// The sum.
-    type Sum: Element;
-    /// The mean.
-    type Mean: Element;
-    /// The element as a partial sum.
-    fn to_acc(self) -> Self::Acc;
-    /// The element as a partial sum of a mean.
-    fn to_mean_acc(self) -> Self::MeanAcc;
-    /// The sum of all.
-    fn sum_of(acc: Self::Acc) -> Self::Sum;
-    /// The mean of all: the sum over their number.
-    fn mean_of(acc: Self::MeanAcc, count: f64) -> Self::Mean;
-}
-
-/// A partial sum.
-pub trait Accumulator: Pod + Send + Sync {
-    /// The partial sum of no element.
-    const ZERO: Self;
-    /// `self + other`; integers wrap.
-    #[must_use]
-    fn add(self, other: Self) -> Self;
-}
-
-/// Elements that have a least and a greatest: all but the complex ones.
+/// Elements that have a least and a greatest. Complex ones are ordered by their real parts, then by the imaginary ones, and
+/// are NaN where either part is.
 pub trait Ordered: Element {
     /// The lesser; NaN where one is NaN.
     #[must_use]
@@ -100,7 +64,7 @@ pub trait Ordered: Element {
 }
 
 macro_rules! integer {
-    ($($t:ty => $acc:ty),* $(,)?) => {$(
+    ($($t:ty),* $(,)?) => {$(
         impl Arithmetic for $t {
             const ONE: Self = 1;
             #[inline]
@@ -129,27 +93,6 @@ macro_rules! integer {
             }
         }
         bitwise!($t);
-        impl Summable for $t {
-            type Acc = $acc;
-            type MeanAcc = f64;
-            type Sum = $acc;
-            type Mean = f64;
-            #[inline]
-            fn to_acc(self) -> $acc {
-                <$acc>::from(self)
-            }
-            #[inline]
-            #[allow(clippy::cast_precision_loss, clippy::cast_lossless, reason = "the mean of integers is a float")]
-            fn to_mean_acc(self) -> f64 {
-                self as f64
-            }
-            fn sum_of(acc: $acc) -> $acc {
-                acc
-            }
-            fn mean_of(acc: f64, count: f64) -> f64 {
-                acc / count
-            }
-        }
         total_order!($t);
     )*};
 }
@@ -255,67 +198,35 @@ macro_rules! field {
     )*};
 }
 
-macro_rules! own_sum {
-    ($($t:ty, $zero:expr, $real:ty);* $(;)?) => {$(
-        impl Accumulator for $t {
-            const ZERO: Self = $zero;
-            #[inline]
-            fn add(self, other: Self) -> Self {
-                self + other
-            }
-        }
-        impl Summable for $t {
-            type Acc = Self;
-            type MeanAcc = Self;
-            type Sum = Self;
-            type Mean = Self;
-            #[inline]
-            fn to_acc(self) -> Self {
-                self
-            }
-            #[inline]
-            fn to_mean_acc(self) -> Self {
-                self
-            }
-            fn sum_of(acc: Self) -> Self {
-                acc
-            }
-            #[allow(clippy::cast_possible_truncation, reason = "a count becomes the element's precision")]
-            fn mean_of(acc: Self, count: f64) -> Self {
-                acc / count as $real
-            }
-        }
-    )*};
-}
-
-macro_rules! half_sum {
+macro_rules! complex_order {
     ($($t:ty),*) => {$(
-        impl Summable for $t {
-            type Acc = f32;
-            type MeanAcc = f32;
-            type Sum = Self;
-            type Mean = Self;
+        impl Ordered for $t {
             #[inline]
-            fn to_acc(self) -> f32 {
-                self.to_f32()
+            fn lesser(self, other: Self) -> Self {
+                if self.is_less(other) || self.re.is_nan() || self.im.is_nan() { self } else { other }
             }
             #[inline]
-            fn to_mean_acc(self) -> f32 {
-                self.to_f32()
+            fn greater(self, other: Self) -> Self {
+                if other.is_less(self) || self.re.is_nan() || self.im.is_nan() { self } else { other }
             }
-            fn sum_of(acc: f32) -> Self {
-                Self::from_f32(acc)
+            #[inline]
+            #[allow(clippy::float_cmp, reason = "the order asks for equal real parts")]
+            fn is_less(self, other: Self) -> bool {
+                (self.re < other.re && !self.im.is_nan() && !other.im.is_nan())
+                    || (self.re == other.re && self.im < other.im)
             }
-            fn mean_of(acc: f32, count: f64) -> Self {
-                Self::from_f64(f64::from(acc) / count)
+            #[inline]
+            #[allow(clippy::float_cmp, reason = "the order asks for equal real parts")]
+            fn is_at_most(self, other: Self) -> bool {
+                (self.re < other.re && !self.im.is_nan() && !other.im.is_nan())
+                    || (self.re == other.re && self.im <= other.im)
             }
         }
     )*};
 }
 
 integer! {
-    i8 => i64, i16 => i64, i32 => i64, i64 => i64,
-    u8 => u64, u16 => u64, u32 => u64, u64 => u64,
+    i8, i16, i32, i64, u8, u16, u32, u64,
 }
 field! {
     f16 => f16::ONE, bf16 => bf16::ONE, f32 => 1.0, f64 => 1.0,
@@ -324,50 +235,7 @@ field! {
 float_order!(f16, bf16, f32, f64);
 bitwise!(bool);
 total_order!(bool);
-own_sum! {
-    f32, 0.0, f32;
-    f64, 0.0, f64;
-    Complex32, Complex32::new(0.0, 0.0), f32;
-    Complex64, Complex64::new(0.0, 0.0), f64;
-}
-half_sum!(f16, bf16);
-
-impl Accumulator for i64 {
-    const ZERO: Self = 0;
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-}
-
-impl Accumulator for u64 {
-    const ZERO: Self = 0;
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-}
-
-impl Summable for bool {
-    type Acc = u64;
-    type MeanAcc = f64;
-    type Sum = u64;
-    type Mean = f64;
-    #[inline]
-    fn to_acc(self) -> u64 {
-        u64::from(self)
-    }
-    #[inline]
-    fn to_mean_acc(self) -> f64 {
-        f64::from(u8::from(self))
-    }
-    fn sum_of(acc: u64) -> u64 {
-        acc
-    }
-    fn mean_of(acc: f64, count: f64) -> f64 {
-        acc / count
-    }
-}
+complex_order!(Complex32, Complex64);
 
 #[cfg(test)]
 mod tests {
@@ -390,5 +258,22 @@ mod tests {
         }
         assert!(f16::NAN.lesser(f16::ONE).is_nan() && f16::ONE.greater(f16::NAN).is_nan());
         assert_eq!((1.0.lesser(2.0), 1.0.greater(2.0)), (1.0, 2.0));
+    }
+
+    #[test]
+    fn complex_numbers_are_ordered_by_their_parts() {
+        let z = Complex64::new;
+        assert!(z(1.0, 9.0).is_less(z(2.0, 0.0)) && z(1.0, 1.0).is_less(z(1.0, 2.0)));
+        assert!(
+            z(1.0, 2.0).is_at_most(z(1.0, 2.0)) && !z(1.0, f64::NAN).is_at_most(z(1.0, f64::NAN))
+        );
+        for nan in [z(f64::NAN, 0.0), z(0.0, f64::NAN)] {
+            for least in [z(1.0, 1.0).lesser(nan), nan.lesser(z(1.0, 1.0))] {
+                assert!(least.re.is_nan() || least.im.is_nan());
+            }
+            for most in [z(1.0, 1.0).greater(nan), nan.greater(z(1.0, 1.0))] {
+                assert!(most.re.is_nan() || most.im.is_nan());
+            }
+        }
     }
 }

@@ -7,12 +7,9 @@ use std::sync::{Arc, OnceLock};
 use dap_protocol::DimData;
 use dist_comm::Communicator;
 use dist_maps::{AxisDist, Distribution, GlobalIndex, IndexMap, LocalIndex, MdMap};
-use ndarray::{
-    Array, ArrayBase, ArrayView, ArrayViewD, ArrayViewMut, Axis, Dimension, RawData, Slice,
-};
+use ndarray::{Array, ArrayBase, ArrayView, ArrayViewMut, Axis, Dimension, RawData, Slice};
 
 use crate::ArrayError;
-use crate::strided::for_each_run;
 
 /// What a distribution gives this rank; computed once and shared by all arrays made from one another.
 #[derive(Debug)]
@@ -98,7 +95,7 @@ impl Part {
     }
 
     /// The index maps of this rank; `None` where it has no place in the grid.
-    fn map(&self) -> Option<&MdMap> {
+    pub(crate) fn map(&self) -> Option<&MdMap> {
         let make = || MdMap::from_dim_data(&self.dim_data().ok()?).ok();
         self.map
             .get_or_init(|| self.is_active().then(make).flatten())
@@ -221,19 +218,24 @@ impl Part {
         stored
     }
 
-    /// Hands `see` the owned elements that this rank counts, in C order, in runs; nothing when it has no place in the grid.
-    pub(crate) fn counted<T: Copy, D: Dimension>(
-        &self,
-        stored: ArrayView<'_, T, D>,
-        mut see: impl FnMut(&[T]),
-    ) {
-        let Some(coords) = &self.coords else { return };
-        let owned = self.owned_of(stored);
-        match self.firsts(coords) {
-            None => for_each_run(&owned, see),
-            Some(positions) => {
-                for_each_chosen(&owned.into_dyn(), positions, &mut Vec::new(), &mut see);
-            }
+    /// Per axis the owned positions that a reduction over the axes `reduced` counts, so that an index on several coordinates
+    /// is counted once; `None` where it counts all, and on a rank without a place in the grid.
+    pub(crate) fn chosen(&self, reduced: &[bool]) -> Option<&[Vec<usize>]> {
+        let all = self.distribution.axes().iter().zip(reduced);
+        let mut reduced = all.filter(|(_, reduced)| **reduced);
+        if reduced.all(|(axis, _)| axis.is_one_to_one()) {
+            return None;
+        }
+        self.firsts(self.coords.as_ref()?)
+    }
+
+    /// The global indices of the owned positions of an axis, or of those of them that are chosen.
+    pub(crate) fn owned_globals(&self, axis: usize, chosen: Option<&[usize]>) -> Vec<i64> {
+        let owned = self.owned[axis].clone();
+        let global = |at: usize| self.global_of(axis, owned.start + at);
+        match chosen {
+            None => (0..owned.len()).map_while(global).collect(),
+            Some(positions) => positions.iter().map_while(|&at| global(at)).collect(),
         }
     }
 
@@ -245,17 +247,6 @@ impl Part {
         }
         let make = || axes.iter().zip(coords).map(first_positions).collect();
         Some(self.firsts.get_or_init(make))
-    }
-
-    /// How many elements [`counted`](Self::counted) hands over.
-    pub(crate) fn count(&self) -> u64 {
-        let product =
-            |lens: &mut dyn Iterator<Item = usize>| lens.fold(1, |product, n| product * n as u64);
-        match self.coords.as_ref().map(|coords| self.firsts(coords)) {
-            None => 0,
-            Some(None) => product(&mut self.owned.iter().map(ExactSizeIterator::len)),
-            Some(Some(positions)) => product(&mut positions.iter().map(Vec::len)),
-        }
     }
 
     /// Whether arrays of the two parts can be combined element by element: the same elements on the same ranks, in the same
@@ -352,26 +343,4 @@ fn first_positions((axis, &coord): (&AxisDist, &usize)) -> Vec<usize> {
     (0..indices[coord].len())
         .filter(|&i| !below.contains(&indices[coord][i]))
         .collect()
-}
-
-/// Hands over the elements at the product of `positions`, in C order, one row of the last axis at a time.
-fn for_each_chosen<T: Copy>(
-    elements: &ArrayViewD<'_, T>,
-    positions: &[Vec<usize>],
-    row: &mut Vec<T>,
-    see: &mut impl FnMut(&[T]),
-) {
-    match positions {
-        [] => {} // an array without an axis has no index on two ranks
-        [last] => {
-            row.clear();
-            row.extend(last.iter().map(|&i| elements[[i]]));
-            see(row);
-        }
-        [first, rest @ ..] => {
-            for &i in first {
-                for_each_chosen(&elements.index_axis(Axis(0), i), rest, row, see);
-            }
-        }
-    }
 }

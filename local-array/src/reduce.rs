@@ -1,14 +1,19 @@
-//! Reductions over all ranks: sum, mean, min, max. Owned elements only, each global index once.
+//! Reductions of the whole array to one value, the same on every rank. Owned elements only, each global index once.
 //!
 //! The order is fixed, so two runs give the same bits: each rank takes its owned elements in C order by pairwise summation
-//! (blocks of 128 elements, eight partial sums each, blocks two by two), then the ranks' sums are added in order of rank.
+//! (leaves of 128 elements, eight partial sums each, leaves two by two), then the ranks' results are merged in order of rank.
 
-use bytemuck::{NoUninit, Pod};
-use dist_comm::{CommExt, Communicator};
+use dap_protocol::Element;
+use dist_comm::Communicator;
 use ndarray::{Data, Dimension};
 
-use crate::pairwise::Pairwise;
-use crate::{Accumulator, ArrayError, LocalArrayBase, Ordered, Summable};
+use crate::over::{all_places, counted, with_block};
+use crate::reduction::{
+    ArgExtreme, Extreme, Moments, Product, Reduction, Sum, Truths, fold_over_ranks,
+};
+use crate::{
+    Accumulate, Arithmetic, ArrayError, Cast, Floating, LocalArrayBase, Ordered, Real, Summable,
+};
 
 impl<S, D, C> LocalArrayBase<S, D, C>
 where
@@ -19,7 +24,8 @@ where
     /// The sum of all elements of the array, the same bits on every rank. Collective.
     ///
     /// `bool` counts in `u64`, integers add up in 64 bits and wrap, halves in `f32` (see [`Summable`]). NaN propagates. The
-    /// sum of no element is zero. Padding does not count, and an index that lies on several ranks counts once.
+    /// sum of no element is zero. Padding does not count, and an index that lies on several ranks counts once. Over some axes:
+    /// [`over`](Self::over).
     ///
     /// ```
     /// use dist_comm::ThreadComm;
@@ -41,7 +47,53 @@ where
     where
         S::Elem: Summable,
     {
-        Ok(S::Elem::sum_of(self.sum_all(S::Elem::to_acc)?))
+        self.sum_as()
+    }
+
+    /// The sum of all elements, cast to `A` and added up in it (`NumPy`'s `dtype=`). Collective.
+    ///
+    /// ```
+    /// use dist_comm::SingleComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::LocalArray;
+    /// use ndarray::Ix1;
+    ///
+    /// let whole = Distribution::over(1).shape([3]).build()?;
+    /// let a = LocalArray::<i8, Ix1, _>::full(&whole, 100, SingleComm::new())?;
+    /// assert_eq!((a.sum()?, a.sum_as::<i8>()?, a.sum_as::<f32>()?), (300, 44, 300.0));
+    /// assert_eq!((a.prod()?, a.mean_as::<i32>()?, a.var(0)?, a.ptp()?, a.argmax()?), (1_000_000, 100, 0.0, 0, 0));
+    /// # Ok::<(), local_array::ArrayError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn sum_as<A: Accumulate>(&self) -> Result<A, ArrayError>
+    where
+        S::Elem: Cast<A>,
+    {
+        Ok(A::narrow(self.whole("sum", &Sum::<A>::new())?))
+    }
+
+    /// The product of all elements, of the type of a [`sum`](Self::sum); 1 of no element. Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn prod(&self) -> Result<<S::Elem as Summable>::Sum, ArrayError>
+    where
+        S::Elem: Summable,
+    {
+        self.prod_as()
+    }
+
+    /// The product of all elements, cast to `A` and multiplied in it. Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn prod_as<A: Accumulate>(&self) -> Result<A, ArrayError>
+    where
+        S::Elem: Cast<A>,
+    {
+        Ok(A::narrow(self.whole("prod", &Product::<A>::new())?))
     }
 
     /// The mean of all elements; `f64` for integers and `bool`. Collective. NaN for an array without elements.
@@ -52,13 +104,83 @@ where
     where
         S::Elem: Summable,
     {
-        let sum = self.sum_all(S::Elem::to_mean_acc)?;
+        self.mean_as()
+    }
+
+    /// The mean of all elements, cast to `A` and added up in it; truncated where that is an integer. Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn mean_as<A: Accumulate>(&self) -> Result<A, ArrayError>
+    where
+        S::Elem: Cast<A>,
+    {
         #[expect(
             clippy::cast_precision_loss,
             reason = "a mean is no more exact than its count as a float"
         )]
-        let count = self.counted_size()? as f64;
-        Ok(S::Elem::mean_of(sum, count))
+        let count = counted(self.distribution(), &self.every_axis()) as f64;
+        Ok(A::mean_of(self.whole("mean", &Sum::<A>::new())?, count))
+    }
+
+    /// The variance of all elements, in one stable sweep: the sum of squared distances from the mean, over their number less
+    /// `ddof`. A float for every element type, real for complex ones. Collective.
+    ///
+    /// Where `ddof` leaves nothing to divide by it is infinite, or NaN where the sum is 0 too.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn var(
+        &self,
+        ddof: impl Into<f64>,
+    ) -> Result<<<S::Elem as Summable>::Mean as Floating>::Real, ArrayError>
+    where
+        S::Elem: Summable,
+    {
+        self.var_as::<<S::Elem as Summable>::Mean>(ddof)
+    }
+
+    /// The variance of all elements as an `A`. Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn var_as<A: Floating>(&self, ddof: impl Into<f64>) -> Result<A::Real, ArrayError>
+    where
+        S::Elem: Cast<A>,
+    {
+        let moments = self.whole("var", &Moments::<A>::new())?;
+        Ok(A::Real::from_f64(Moments::<A>::variance(
+            &moments,
+            ddof.into(),
+        )))
+    }
+
+    /// The standard deviation of all elements: the root of the [variance](Self::var). Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn std(
+        &self,
+        ddof: impl Into<f64>,
+    ) -> Result<<<S::Elem as Summable>::Mean as Floating>::Real, ArrayError>
+    where
+        S::Elem: Summable,
+    {
+        self.std_as::<<S::Elem as Summable>::Mean>(ddof)
+    }
+
+    /// The standard deviation of all elements as an `A`. Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn std_as<A: Floating>(&self, ddof: impl Into<f64>) -> Result<A::Real, ArrayError>
+    where
+        S::Elem: Cast<A>,
+    {
+        let moments = self.whole("std", &Moments::<A>::new())?;
+        Ok(A::Real::from_f64(
+            Moments::<A>::variance(&moments, ddof.into()).sqrt(),
+        ))
     }
 
     /// The least element; NaN where there is one. Collective.
@@ -69,7 +191,7 @@ where
     where
         S::Elem: Ordered,
     {
-        self.extreme("min", Ordered::lesser)
+        self.whole("min", &Extreme::<false>)
     }
 
     /// The greatest element; NaN where there is one. Collective.
@@ -80,119 +202,94 @@ where
     where
         S::Elem: Ordered,
     {
-        self.extreme("max", Ordered::greater)
+        self.whole("max", &Extreme::<true>)
     }
 
-    fn sum_all<A: Accumulator>(
-        &self,
-        convert: impl Fn(S::Elem) -> A + Copy,
-    ) -> Result<A, ArrayError>
+    /// The greatest element less the least; integers wrap. Collective.
+    ///
+    /// # Errors
+    /// As [`min`](Self::min).
+    pub fn ptp(&self) -> Result<S::Elem, ArrayError>
     where
-        S::Elem: Copy,
+        S::Elem: Ordered + Arithmetic,
     {
-        let mut pairwise = Pairwise::new();
-        self.part
-            .counted(self.data.view(), |run| pairwise.feed(run, convert));
-        let mut sum = [pairwise.finish()];
-        self.comm
-            .all_reduce_with(&mut sum, |acc, next: &A| *acc = acc.add(*next))?;
-        Ok(sum[0])
+        Ok(self.max()?.minus(self.min()?))
     }
 
-    /// How many elements count: the global size, unless unstructured lists leave some out. Collective in that case only,
-    /// which every rank sees in the same metadata.
-    fn counted_size(&self) -> Result<u128, ArrayError> {
-        if !self
-            .distribution()
-            .axes()
-            .iter()
-            .any(|axis| axis.kind() == "u")
-        {
-            return Ok(self.global_size());
-        }
-        let all = self.comm.all_gather_value(self.part.count())?;
-        Ok(all.into_iter().map(u128::from).sum())
-    }
-
-    fn extreme(
-        &self,
-        operation: &'static str,
-        better: impl Fn(S::Elem, S::Elem) -> S::Elem + Copy,
-    ) -> Result<S::Elem, ArrayError>
+    /// The flat index, in C order over the global shape, of the least element; of equal ones and of NaN, the first. Collective.
+    ///
+    /// # Errors
+    /// As [`min`](Self::min), and [`ArrayError::Shape`] beyond 2⁶³ elements.
+    pub fn argmin(&self) -> Result<i64, ArrayError>
     where
         S::Elem: Ordered,
     {
-        let mut found: Option<S::Elem> = None;
-        self.part.counted(self.data.view(), |run| {
-            if let Some(best) = best_of(run, better) {
-                found = Some(found.map_or(best, |found| better(found, best)));
-            }
-        });
-        let mut all = vec![Candidate::NONE; self.comm.size()];
-        self.comm.all_gather(
-            bytemuck::bytes_of(&found.map_or(Candidate::NONE, Candidate::of)),
-            bytemuck::cast_slice_mut(&mut all),
-        )?;
-        let best = all.iter().filter_map(Candidate::get).reduce(better);
-        best.ok_or_else(|| ArrayError::Empty {
+        Ok(self.whole("argmin", &ArgExtreme::<false>)?.place)
+    }
+
+    /// The flat index of the greatest element; of equal ones and of NaN, the first. Collective.
+    ///
+    /// # Errors
+    /// As [`argmin`](Self::argmin).
+    pub fn argmax(&self) -> Result<i64, ArrayError>
+    where
+        S::Elem: Ordered,
+    {
+        Ok(self.whole("argmax", &ArgExtreme::<true>)?.place)
+    }
+
+    /// Whether any element is true, that is, not zero; NaN is. Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn any(&self) -> Result<bool, ArrayError>
+    where
+        S::Elem: Cast<bool>,
+    {
+        Ok(self.whole("any", &Truths::<false>)? != 0)
+    }
+
+    /// Whether all elements are true, that is, not zero. Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn all(&self) -> Result<bool, ArrayError>
+    where
+        S::Elem: Cast<bool>,
+    {
+        Ok(self.whole("all", &Truths::<true>)? != 0)
+    }
+
+    fn every_axis(&self) -> Vec<bool> {
+        vec![true; self.ndim()]
+    }
+
+    /// The state of all elements.
+    pub(crate) fn whole<R: Reduction<S::Elem>>(
+        &self,
+        operation: &'static str,
+        reduction: &R,
+    ) -> Result<R::State, ArrayError>
+    where
+        S::Elem: Element,
+    {
+        let every = self.every_axis();
+        let empty = || ArrayError::Empty {
             operation,
             shape: self.global_shape().to_vec(),
-        })
-    }
-}
-
-/// One rank's least or greatest element on its way to the others: its bytes, behind a flag.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Candidate {
-    there: [u8; 8],
-    bytes: [u8; 16],
-}
-
-impl Candidate {
-    const NONE: Self = Self {
-        there: [0; 8],
-        bytes: [0; 16],
-    };
-
-    fn of<T: NoUninit>(value: T) -> Self {
-        let mut candidate = Self {
-            there: [1; 8],
-            bytes: [0; 16],
         };
-        candidate.bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
-        candidate
-    }
-
-    fn get<T: bytemuck::CheckedBitPattern>(&self) -> Option<T> {
-        (self.there[0] != 0)
-            .then(|| bytemuck::checked::try_pod_read_unaligned(&self.bytes[..size_of::<T>()]).ok())
-            .flatten()
-    }
-}
-
-/// The best of a run, by independent comparisons.
-fn best_of<T: Copy>(run: &[T], better: impl Fn(T, T) -> T) -> Option<T> {
-    const LANES: usize = 8;
-    let rows = run.chunks_exact(LANES);
-    let tail = rows.remainder().iter().copied();
-    let mut lanes: Option<[T; LANES]> = None;
-    for row in rows {
-        match &mut lanes {
-            Some(lanes) => {
-                for (lane, &element) in lanes.iter_mut().zip(row) {
-                    *lane = better(*lane, element);
-                }
-            }
-            None => lanes = row.try_into().ok(),
+        if reduction.nothing().is_none() && counted(self.distribution(), &every) == 0 {
+            return Err(empty());
         }
+        let strides = if R::PLACES {
+            Some(all_places(self.global_shape())?)
+        } else {
+            None
+        };
+        let stored = self.data.view().into_dyn();
+        let found = with_block(&self.part, &stored, &every, strides.as_deref(), |block| {
+            fold_over_ranks(&self.comm, block, reduction)
+        })?;
+        found.ok_or_else(empty)
     }
-    lanes.into_iter().flatten().chain(tail).reduce(better)
 }
-
-const _: () = {
-    // A candidate travels as bytes and holds any element.
-    const fn is_pod<T: Pod>() {}
-    is_pod::<Candidate>();
-    assert!(size_of::<num_complex::Complex64>() <= 16);
-};

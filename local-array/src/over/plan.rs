@@ -1,0 +1,250 @@
+//! [`Plan`]: what a reduction over some axes is, as every rank sees it, and carrying it out.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
+use dap_protocol::Element;
+use dist_comm::Communicator;
+use dist_comm::agree::agree;
+use dist_maps::{AxisDist, Distribution};
+use ndarray::{ArrayViewD, DataMut, Dimension, IxDyn};
+
+use super::Over;
+use crate::part::Part;
+use crate::reduction::{Block, Group, Reduction, reduce_groups};
+use crate::same::same_everywhere;
+use crate::{ArrayError, LocalArray, LocalArrayBase};
+
+/// The axes of a reduction and the distribution of its result.
+pub(crate) struct Plan {
+    pub(crate) reduced: Vec<bool>,
+    pub(crate) result: Distribution,
+}
+
+impl Plan {
+    fn new<T, C>(over: &Over<'_, T, C>) -> Result<Self, ArrayError> {
+        let distribution = over.part.distribution();
+        let axes = over.axes.listed(distribution.ndim())?;
+        let mut reduced = vec![false; distribution.ndim()];
+        for &axis in &axes {
+            reduced[axis] = true;
+        }
+        let result = distribution.reduce(Some(&axes), over.keepdims)?;
+        Ok(Self { reduced, result })
+    }
+}
+
+/// How many elements of `distribution` one output over the axes `reduced` has: their extents, but for what unstructured lists
+/// leave out.
+pub(crate) fn counted(distribution: &Distribution, reduced: &[bool]) -> u128 {
+    let axes = distribution.axes().iter().zip(reduced);
+    let counts = axes
+        .filter(|(_, reduced)| **reduced)
+        .map(|(axis, _)| match axis {
+            AxisDist::Unstructured {
+                indices,
+                one_to_one: true,
+                ..
+            } => indices.iter().map(|list| list.len() as u128).sum(),
+            AxisDist::Unstructured { indices, .. } => {
+                let all: HashSet<i64> = indices
+                    .iter()
+                    .flat_map(|list| list.iter().copied())
+                    .collect();
+                all.len() as u128
+            }
+            AxisDist::Block { .. } | AxisDist::Cyclic { .. } => u128::from(axis.size()),
+        });
+    counts.fold(1, u128::saturating_mul)
+}
+
+/// The distance of the places along each reduced axis, in C order of these.
+pub(crate) fn strides(shape: &[u64], reduced: &[bool]) -> Result<Vec<i64>, ArrayError> {
+    let mut strides = vec![0; shape.len()];
+    let mut size = 1_u64;
+    for axis in (0..shape.len()).rev().filter(|&axis| reduced[axis]) {
+        strides[axis] = size.cast_signed();
+        let next = size.checked_mul(shape[axis].max(1));
+        size = next
+            .filter(|&n| i64::try_from(n).is_ok())
+            .ok_or_else(|| ArrayError::Shape {
+                what: "the array whose places are asked for",
+                given: shape.to_vec(),
+                allowed: "fewer than 2^63 elements".to_owned(),
+            })?;
+    }
+    Ok(strides)
+}
+
+/// The same for all axes.
+pub(crate) fn all_places(shape: &[u64]) -> Result<Vec<i64>, ArrayError> {
+    strides(shape, &vec![true; shape.len()])
+}
+
+/// Hands `f` the counted elements of a rank: nothing where it has no place in the grid.
+pub(crate) fn with_block<T: Copy, R>(
+    part: &Part,
+    stored: &ArrayViewD<'_, T>,
+    reduced: &[bool],
+    strides: Option<&[i64]>,
+    f: impl FnOnce(Option<&Block<'_, T>>) -> Result<R, ArrayError>,
+) -> Result<R, ArrayError> {
+    let stored = stored.view();
+    let owned = part.owned_of(stored.view());
+    let block = Block::of_part(part, &stored, &owned, reduced, strides)?;
+    f(block.as_ref())
+}
+
+impl<T: Element, C: Communicator> Over<'_, T, C> {
+    /// How many elements an output has, as a float.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a mean is no more exact than its count as a float"
+    )]
+    pub(crate) fn count(&self, plan: &Plan) -> f64 {
+        counted(self.part.distribution(), &plan.reduced) as f64
+    }
+
+    /// The plan, when all ranks ask for the same reduction. Collective.
+    pub(crate) fn plan(
+        &self,
+        what: &'static str,
+        arguments: impl Hash,
+    ) -> Result<Plan, ArrayError> {
+        let plan = Plan::new(self);
+        let axes = plan.as_ref().ok().map(|plan| &plan.reduced);
+        same_everywhere(
+            self.comm,
+            what,
+            &(what, axes, self.keepdims, T::TYPE, arguments),
+        )?;
+        plan
+    }
+
+    /// The plan, when all ranks ask for the same reduction into an array distributed as its result. Collective.
+    pub(crate) fn plan_into<S, D, C2>(
+        &self,
+        what: &'static str,
+        arguments: impl Hash,
+        out: &LocalArrayBase<S, D, C2>,
+    ) -> Result<Plan, ArrayError>
+    where
+        S: DataMut,
+        D: Dimension,
+        C2: Communicator,
+    {
+        let fits = Plan::new(self).and_then(|plan| {
+            Part::new(Arc::new(plan.result), self.comm)?.check_compatible(&out.part)
+        });
+        let plan = self.plan(what, (arguments, fits.is_ok()))?;
+        fits?;
+        Ok(plan)
+    }
+
+    /// An array for the result. Collective.
+    pub(crate) fn result<U: Zeroable>(
+        &self,
+        plan: &Plan,
+    ) -> Result<LocalArray<U, IxDyn, C>, ArrayError>
+    where
+        C: Clone,
+    {
+        Ok(agree(
+            self.comm,
+            LocalArray::zeros(&plan.result, self.comm.clone()),
+        )?)
+    }
+
+    /// Reduces; `see` gets the states of this rank's part of the result, in C order. Collective.
+    pub(crate) fn carry_out<R: Reduction<T>>(
+        &self,
+        what: &'static str,
+        plan: &Plan,
+        reduction: &R,
+        see: impl FnMut(&R::State),
+    ) -> Result<(), ArrayError> {
+        let distribution = self.part.distribution();
+        if reduction.nothing().is_none() && counted(distribution, &plan.reduced) == 0 {
+            return Err(ArrayError::Empty {
+                operation: what,
+                shape: distribution.global_shape().to_vec(),
+            });
+        }
+        let strides = if R::PLACES {
+            Some(strides(distribution.global_shape(), &plan.reduced)?)
+        } else {
+            None
+        };
+        let group = Group::of(distribution, &plan.reduced, self.comm.rank());
+        with_block(
+            self.part,
+            &self.stored,
+            &plan.reduced,
+            strides.as_deref(),
+            |block| match group.as_ref().zip(block) {
+                Some((group, block)) => reduce_groups(self.comm, group, block, reduction, see),
+                None => Ok(()),
+            },
+        )
+    }
+
+    /// The whole of a reduction into a new array.
+    pub(crate) fn reduced<R: Reduction<T>, U: Element>(
+        &self,
+        what: &'static str,
+        arguments: impl Hash,
+        reduction: &R,
+        finish: impl Fn(&R::State, f64) -> U,
+    ) -> Result<LocalArray<U, IxDyn, C>, ArrayError>
+    where
+        C: Clone,
+    {
+        let plan = self.plan(what, (arguments, U::TYPE))?;
+        let mut result = self.result(&plan)?;
+        self.write(what, &plan, reduction, finish, &mut result)?;
+        Ok(result)
+    }
+
+    /// The whole of a reduction into an array that is there.
+    pub(crate) fn reduced_into<R: Reduction<T>, S, D, C2>(
+        &self,
+        what: &'static str,
+        arguments: impl Hash,
+        reduction: &R,
+        finish: impl Fn(&R::State, f64) -> S::Elem,
+        out: &mut LocalArrayBase<S, D, C2>,
+    ) -> Result<(), ArrayError>
+    where
+        S: DataMut<Elem: Element>,
+        D: Dimension,
+        C2: Communicator,
+    {
+        let plan = self.plan_into(what, (arguments, S::Elem::TYPE), out)?;
+        self.write(what, &plan, reduction, finish, out)
+    }
+
+    fn write<R: Reduction<T>, S, D, C2>(
+        &self,
+        what: &'static str,
+        plan: &Plan,
+        reduction: &R,
+        finish: impl Fn(&R::State, f64) -> S::Elem,
+        out: &mut LocalArrayBase<S, D, C2>,
+    ) -> Result<(), ArrayError>
+    where
+        S: DataMut,
+        D: Dimension,
+        C2: Communicator,
+    {
+        let count = self.count(plan);
+        let mut slots = out.owned_mut();
+        let mut slots = slots.iter_mut();
+        self.carry_out(what, plan, reduction, |state| {
+            if let Some(slot) = slots.next() {
+                *slot = finish(state, count);
+            }
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! The engine of all reductions: a pass over this rank's block, then a merge over the ranks that share an output.
+//!
+//! ```text
+//! axes     kept | reduced           outputs in tiles, so that states stay bounded
+//! block  ->  leaves  ->  a tree of leaves  ->  one state an output   (this rank)
+//!        ->  binomial tree over the ranks of a group, by rank        (the lowest has the result)
+//! ```
+//!
+//! The order is fixed. For an output the elements stand in C order of the reduced axes. Where the last axis is reduced, leaves
+//! are [`Reduction::BLOCK`] elements one after the other, over row ends; where it is kept, [`Reduction::ROWS`] elements.
+//! Leaves are merged two by two as a binary counter carries ([`Reduction::TREE`]) or one after the other.
+
+mod block;
+mod exact;
+mod extremes;
+mod group;
+mod local;
+mod moments;
+mod sums;
+mod truth;
+
+use bytemuck::{CheckedBitPattern, NoUninit};
+
+pub(crate) use block::Block;
+pub(crate) use exact::{CHUNK, Exact};
+pub(crate) use extremes::{ArgExtreme, Extreme};
+pub(crate) use group::{Group, fold_over_ranks, reduce_groups};
+pub(crate) use moments::Moments;
+pub(crate) use sums::{Product, Sum};
+pub(crate) use truth::Truths;
+
+/// What is done with the elements of an output.
+pub(crate) trait Reduction<T: Copy> {
+    /// What is known of some elements of an output. Travels as bytes.
+    type State: Copy + NoUninit + CheckedBitPattern;
+
+    /// Elements of a leaf, where the last axis is reduced.
+    const BLOCK: usize = 1024;
+    /// Elements of a leaf, where the last axis is kept: rows handed over at once.
+    const ROWS: usize = 128;
+    /// Outputs handed over at once, where the last axis is kept.
+    const COLUMNS: usize = 4096;
+    /// Whether leaves are merged two by two (for the sake of rounding), or one after the other.
+    const TREE: bool = true;
+    /// Whether the elements' places among the reduced ones are asked for.
+    const PLACES: bool = false;
+
+    /// The state of no element; `None` where nothing can be said.
+    fn nothing(&self) -> Option<Self::State>;
+
+    /// The state of a leaf: at least one element, at most [`BLOCK`](Self::BLOCK).
+    fn of_run(&self, run: &[T], place: Place<'_>) -> Self::State;
+
+    /// The states of as many outputs as a row has elements, of at least one row and at most [`ROWS`](Self::ROWS), all of the
+    /// same length; `places` has one entry a row, where asked for. `states` is empty and is filled.
+    fn of_rows(&self, rows: &[&[T]], places: &[i64], states: &mut Vec<Self::State>);
+
+    /// The state of what `left` and `right` know, into `left`.
+    fn merge(&self, left: &mut Self::State, right: &Self::State);
+}
+
+/// Where the elements of a run stand among the reduced elements of their output, in global C order of the reduced axes:
+/// element `k` at `base + along[k]`. Empty where not asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) base: i64,
+    pub(crate) along: &'a [i64],
+}

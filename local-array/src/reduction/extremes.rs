@@ -1,0 +1,160 @@
+//! The least and the greatest element, and where it stands.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{Place, Reduction, sums};
+use crate::Ordered;
+
+/// The greatest element with `GREATEST`, else the least; NaN where there is one.
+pub(crate) struct Extreme<const GREATEST: bool>;
+
+#[inline]
+fn better<T: Ordered, const GREATEST: bool>(a: T, b: T) -> T {
+    if GREATEST { a.greater(b) } else { a.lesser(b) }
+}
+
+impl<T: Ordered, const GREATEST: bool> Reduction<T> for Extreme<GREATEST> {
+    type State = T;
+    const TREE: bool = false;
+
+    fn nothing(&self) -> Option<T> {
+        None
+    }
+
+    #[inline]
+    fn of_run(&self, run: &[T], _: Place<'_>) -> T {
+        sums::lanes(run, |x| x, T::default(), better::<T, GREATEST>)
+    }
+
+    fn of_rows(&self, rows: &[&[T]], _: &[i64], states: &mut Vec<T>) {
+        sums::columns(rows, states, |x| x, better::<T, GREATEST>);
+    }
+
+    #[inline]
+    fn merge(&self, left: &mut T, right: &T) {
+        *left = better::<T, GREATEST>(*left, *right);
+    }
+}
+
+/// Where the greatest element stands with `GREATEST`, else the least; of several the one of least place, and the first NaN
+/// where there is one.
+pub(crate) struct ArgExtreme<const GREATEST: bool>;
+
+/// An element, as bytes, and its place.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Placed {
+    pub(crate) place: i64,
+    value: [u64; 2],
+}
+
+const _: () = assert!(size_of::<num_complex::Complex64>() == 16);
+
+impl Placed {
+    fn new<T: Ordered>(value: T, place: i64) -> Self {
+        let mut placed = Self {
+            place,
+            value: [0; 2],
+        };
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut placed.value);
+        bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
+        placed
+    }
+
+    fn value<T: Ordered>(&self) -> T {
+        let bytes: &[u8] = bytemuck::cast_slice(&self.value);
+        // The bytes are those of a `T`.
+        bytemuck::checked::try_pod_read_unaligned(&bytes[..size_of::<T>()]).unwrap_or_default()
+    }
+}
+
+#[inline]
+fn is_nan<T: Ordered>(x: T) -> bool {
+    !x.is_at_most(x)
+}
+
+/// Whether the second beats the first.
+#[inline]
+fn beats<T: Ordered, const GREATEST: bool>((a, at): (T, i64), (b, then): (T, i64)) -> bool {
+    let is_better = if GREATEST { a.is_less(b) } else { b.is_less(a) };
+    let is_worse = if GREATEST { b.is_less(a) } else { a.is_less(b) };
+    match (is_nan(a), is_nan(b)) {
+        (false, true) => true,
+        (true, false) => false,
+        (true, true) => then < at,
+        (false, false) => is_better || (!is_worse && then < at),
+    }
+}
+
+impl<T: Ordered, const GREATEST: bool> Reduction<T> for ArgExtreme<GREATEST> {
+    type State = Placed;
+    const TREE: bool = false;
+    const PLACES: bool = true;
+
+    fn nothing(&self) -> Option<Placed> {
+        None
+    }
+
+    fn of_run(&self, run: &[T], place: Place<'_>) -> Placed {
+        let best = sums::lanes(run, |x| x, T::default(), better::<T, GREATEST>);
+        let is_best: fn(T, T) -> bool = if is_nan(best) {
+            |x, _| is_nan(x)
+        } else {
+            |x, best| x.is_at_most(best) && best.is_at_most(x)
+        };
+        let places = run.iter().zip(place.along);
+        let least = places
+            .filter(|(x, _)| is_best(**x, best))
+            .map(|(_, &along)| along)
+            .min();
+        Placed::new(best, place.base + least.unwrap_or(0))
+    }
+
+    fn of_rows(&self, rows: &[&[T]], places: &[i64], states: &mut Vec<Placed>) {
+        let mut best = rows[0].to_vec();
+        let mut at = vec![places[0]; best.len()];
+        for (row, &place) in rows.iter().zip(places).skip(1) {
+            for ((best, at), &x) in best.iter_mut().zip(&mut at).zip(*row) {
+                if beats::<T, GREATEST>((*best, *at), (x, place)) {
+                    (*best, *at) = (x, place);
+                }
+            }
+        }
+        states.extend(
+            best.into_iter()
+                .zip(at)
+                .map(|(best, at)| Placed::new(best, at)),
+        );
+    }
+
+    fn merge(&self, left: &mut Placed, right: &Placed) {
+        let (a, b) = (
+            (left.value::<T>(), left.place),
+            (right.value::<T>(), right.place),
+        );
+        if beats::<T, GREATEST>(a, b) {
+            *left = *right;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn least(run: &[f64], along: &[i64]) -> i64 {
+        ArgExtreme::<false>
+            .of_run(run, Place { base: 100, along })
+            .place
+    }
+
+    #[test]
+    fn of_equals_the_least_place_wins_and_nan_over_all() {
+        assert_eq!(least(&[2.0, 1.0, 1.0], &[5, 9, 3]), 103);
+        assert_eq!(least(&[0.0, -0.0], &[1, 0]), 100);
+        assert_eq!(least(&[1.0, f64::NAN, f64::NAN, -9.0], &[0, 3, 2, 1]), 102);
+        assert!(beats::<f64, true>((1.0, 0), (f64::NAN, 7)));
+        assert!(!beats::<f64, true>((f64::NAN, 3), (9.0, 0)));
+        assert!(beats::<f64, true>((2.0, 3), (2.0, 1)) && !beats::<f64, true>((2.0, 1), (2.0, 3)));
+    }
+}

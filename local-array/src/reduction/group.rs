@@ -1,0 +1,195 @@
+//! Merging the states of the ranks.
+
+use bytemuck::checked::{try_cast_slice, try_pod_read_unaligned};
+use dist_comm::Communicator;
+use dist_maps::Distribution;
+
+use super::local::{merge_all, tile, whole};
+use super::{Block, Reduction};
+use crate::ArrayError;
+
+/// The tag of the messages of a reduction.
+const TAG: u32 = 0x5255;
+/// Bytes of states at once.
+const TILE: usize = 1 << 20;
+
+/// The ranks that share the outputs of this one: those at the same coordinates of the kept axes, ascending.
+pub(crate) struct Group {
+    members: Vec<usize>,
+    me: usize,
+    /// Outputs that the group has.
+    outputs: usize,
+}
+
+impl Group {
+    /// `None` where the rank has no place in the grid.
+    pub(crate) fn of(distribution: &Distribution, reduced: &[bool], rank: usize) -> Option<Self> {
+        let coords = distribution.coords(rank)?;
+        let mut members = Vec::new();
+        let extents = distribution.grid().shape();
+        let mut others = vec![coords.clone()];
+        for (axis, _) in reduced.iter().enumerate().filter(|(_, reduced)| **reduced) {
+            others = others
+                .iter()
+                .flat_map(|coords| {
+                    (0..extents[axis]).map(move |c| {
+                        let mut coords = coords.clone();
+                        coords[axis] = c;
+                        coords
+                    })
+                })
+                .collect();
+        }
+        members.extend(
+            others
+                .iter()
+                .filter_map(|coords| distribution.rank_at(coords)),
+        );
+        members.sort_unstable();
+        let me = members.iter().position(|&member| member == rank)?;
+        let axes = distribution.axes().iter().zip(&coords).zip(reduced);
+        let outputs = axes
+            .filter(|(_, reduced)| !**reduced)
+            .map(|((axis, &coord), _)| axis.owned_len(coord))
+            .product();
+        Some(Self {
+            members,
+            me,
+            outputs,
+        })
+    }
+}
+
+/// Reduces the blocks of the ranks of each group; on the lowest rank of each, `see` gets the states of the outputs in C order.
+/// Every rank with a place in the grid calls it.
+///
+/// # Errors
+/// [`ArrayError::Comm`].
+pub(crate) fn reduce_groups<T: Copy, R: Reduction<T>>(
+    comm: &dyn Communicator,
+    group: &Group,
+    block: &Block<'_, T>,
+    reduction: &R,
+    mut see: impl FnMut(&R::State),
+) -> Result<(), ArrayError> {
+    let step = (TILE / size_of::<R::State>().max(1)).max(1);
+    let mut states = Vec::with_capacity(step.min(group.outputs));
+    let mut message = Vec::new();
+    let mut first = 0;
+    while first < group.outputs {
+        let next = first.saturating_add(step).min(group.outputs);
+        tile(block, reduction, first..next, &mut states);
+        if merge(
+            comm,
+            group,
+            next - first,
+            reduction,
+            &mut states,
+            &mut message,
+        )? {
+            if states.is_empty() {
+                let nothing = reduction.nothing();
+                states.extend(nothing.into_iter().cycle().take(next - first));
+            }
+            states.iter().for_each(&mut see);
+        }
+        first = next;
+    }
+    Ok(())
+}
+
+/// Merges the states of `count` outputs over the group, as a binomial tree by rank; true on the lowest rank, which has the
+/// result. `states` is empty where a rank has nothing to reduce.
+fn merge<T: Copy, R: Reduction<T>>(
+    comm: &dyn Communicator,
+    group: &Group,
+    count: usize,
+    reduction: &R,
+    states: &mut Vec<R::State>,
+    message: &mut Vec<u64>,
+) -> Result<bool, ArrayError> {
+    let (me, ranks) = (group.me, group.members.len());
+    if ranks == 1 {
+        return Ok(true);
+    }
+    // One word that says whether the rank has anything, then the states.
+    let bytes = count * size_of::<R::State>();
+    message.clear();
+    message.resize(1 + bytes.div_ceil(size_of::<u64>()), 0);
+    let mut distance = 1;
+    while distance < ranks {
+        if me % (2 * distance) == distance {
+            message[0] = u64::from(!states.is_empty());
+            let own: &[u8] = bytemuck::cast_slice(states);
+            bytemuck::cast_slice_mut::<u64, u8>(&mut message[1..])[..own.len()]
+                .copy_from_slice(own);
+            comm.send(
+                group.members[me - distance],
+                TAG,
+                bytemuck::cast_slice(message),
+            )?;
+            return Ok(false);
+        }
+        if me + distance < ranks {
+            comm.recv(
+                group.members[me + distance],
+                TAG,
+                bytemuck::cast_slice_mut(message),
+            )?;
+            if message[0] != 0 {
+                let theirs = &bytemuck::cast_slice::<u64, u8>(&message[1..])[..bytes];
+                // The bytes are those of states.
+                let theirs: &[R::State] =
+                    try_cast_slice(theirs).map_err(|_| ArrayError::Memory { bytes })?;
+                if states.is_empty() {
+                    states.extend_from_slice(theirs);
+                } else {
+                    merge_all(reduction, states, theirs);
+                }
+            }
+        }
+        distance *= 2;
+    }
+    Ok(true)
+}
+
+/// The state of all elements of all ranks, merged in order of rank, the same on every rank; `None` where there is nothing to
+/// say. Collective; `block` is `None` on a rank that has none.
+///
+/// # Errors
+/// [`ArrayError::Comm`].
+pub(crate) fn fold_over_ranks<T: Copy, R: Reduction<T>>(
+    comm: &dyn Communicator,
+    block: Option<&Block<'_, T>>,
+    reduction: &R,
+) -> Result<Option<R::State>, ArrayError> {
+    let own = block.and_then(|block| whole(block, reduction));
+    if comm.size() == 1 {
+        return Ok(own.or_else(|| reduction.nothing()));
+    }
+    let bytes = size_of::<R::State>();
+    let words = 1 + bytes.div_ceil(size_of::<u64>());
+    let mut message = vec![0_u64; words];
+    if let Some(own) = &own {
+        message[0] = 1;
+        bytemuck::cast_slice_mut::<u64, u8>(&mut message[1..])[..bytes]
+            .copy_from_slice(bytemuck::bytes_of(own));
+    }
+    let mut all = vec![0_u64; words * comm.size()];
+    comm.all_gather(
+        bytemuck::cast_slice(&message),
+        bytemuck::cast_slice_mut(&mut all),
+    )?;
+    let mut found: Option<R::State> = None;
+    for message in all.chunks_exact(words).filter(|message| message[0] != 0) {
+        let theirs = &bytemuck::cast_slice::<u64, u8>(&message[1..])[..bytes];
+        // The bytes are those of a state.
+        let theirs: R::State =
+            try_pod_read_unaligned(theirs).map_err(|_| ArrayError::Memory { bytes })?;
+        match &mut found {
+            None => found = Some(theirs),
+            Some(found) => reduction.merge(found, &theirs),
+        }
+    }
+    Ok(found.or_else(|| reduction.nothing()))
+}

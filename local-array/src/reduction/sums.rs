@@ -1,0 +1,129 @@
+//! Sums and products.
+
+use std::marker::PhantomData;
+
+use super::{Place, Reduction};
+use crate::{Accumulate, Accumulator, Cast};
+
+/// Partial results inside a leaf, so that the operations are independent of each other.
+pub(super) const LANES: usize = 8;
+/// Rows taken together, so that the states are loaded and stored once for all of them.
+const GROUP: usize = 4;
+
+/// The sum, kept as an `A`.
+pub(crate) struct Sum<A>(PhantomData<A>);
+
+/// The product, kept as an `A`.
+pub(crate) struct Product<A>(PhantomData<A>);
+
+impl<A> Sum<A> {
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<A> Product<A> {
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+macro_rules! fold {
+    ($($name:ident: $neutral:ident, $join:ident;)*) => {$(
+        impl<T: Cast<A>, A: Accumulate> Reduction<T> for $name<A> {
+            type State = A::Acc;
+            const BLOCK: usize = 128;
+
+            fn nothing(&self) -> Option<A::Acc> {
+                Some(A::Acc::$neutral)
+            }
+
+            #[inline]
+            fn of_run(&self, run: &[T], _: Place<'_>) -> A::Acc {
+                lanes(run, |x| x.cast().widen(), A::Acc::$neutral, A::Acc::$join)
+            }
+
+            fn of_rows(&self, rows: &[&[T]], _: &[i64], states: &mut Vec<A::Acc>) {
+                columns(rows, states, |x| x.cast().widen(), A::Acc::$join);
+            }
+
+            #[inline]
+            fn merge(&self, left: &mut A::Acc, right: &A::Acc) {
+                *left = left.$join(*right);
+            }
+        }
+    )*};
+}
+
+fold! {
+    Sum: ZERO, add;
+    Product: ONE, mul;
+}
+
+/// A run: [`LANES`] partial results over rows of as many elements, joined two by two; then what is left, one by one.
+#[inline]
+pub(super) fn lanes<T: Copy, S: Copy>(
+    run: &[T],
+    convert: impl Fn(T) -> S,
+    neutral: S,
+    join: impl Fn(S, S) -> S + Copy,
+) -> S {
+    let rows = run.chunks_exact(LANES);
+    let tail = rows.remainder().iter().map(|&x| convert(x));
+    let Some(head) = lanes_of(rows, &convert, join) else {
+        return tail.reduce(join).unwrap_or(neutral);
+    };
+    tail.fold(head, join)
+}
+
+#[inline]
+fn lanes_of<T: Copy, S: Copy>(
+    mut rows: std::slice::ChunksExact<'_, T>,
+    convert: impl Fn(T) -> S,
+    join: impl Fn(S, S) -> S,
+) -> Option<S> {
+    let first: &[T; LANES] = rows.next()?.try_into().ok()?;
+    let mut lanes = first.map(&convert);
+    for row in rows {
+        for (lane, &x) in lanes.iter_mut().zip(row) {
+            *lane = join(*lane, convert(x));
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = lanes;
+    let (low, high) = (join(join(a, b), join(c, d)), join(join(e, f), join(g, h)));
+    Some(join(low, high))
+}
+
+/// Rows: [`GROUP`] of them joined two by two, then to the states; then what is left, one by one.
+pub(super) fn columns<T: Copy, S: Copy>(
+    rows: &[&[T]],
+    states: &mut Vec<S>,
+    convert: impl Fn(T) -> S,
+    join: impl Fn(S, S) -> S,
+) {
+    let width = rows[0].len();
+    let groups = rows.chunks_exact(GROUP);
+    let tail = groups.remainder();
+    let four =
+        |[a, b, c, d]: [T; GROUP]| join(join(convert(a), convert(b)), join(convert(c), convert(d)));
+    for group in groups {
+        let [a, b, c, d]: [&[T]; GROUP] = std::array::from_fn(|i| &group[i][..width]);
+        if states.is_empty() {
+            states.extend((0..width).map(|j| four([a[j], b[j], c[j], d[j]])));
+        } else {
+            let states = &mut states[..width];
+            for j in 0..width {
+                states[j] = join(states[j], four([a[j], b[j], c[j], d[j]]));
+            }
+        }
+    }
+    for row in tail {
+        if states.is_empty() {
+            states.extend(row.iter().map(|&x| convert(x)));
+        } else {
+            for (state, &x) in states.iter_mut().zip(*row) {
+                *state = join(*state, convert(x));
+            }
+        }
+    }
+}
