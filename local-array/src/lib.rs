@@ -125,7 +125,9 @@ pub use index_mode::IndexMode;
 pub use indices::IndexList;
 pub use indices::Indices;
 pub use iterate::{GlobalIndex, GlobalIterator};
-pub use linalg::{Dot, MatMul, TensorAxes, dot, inner, outer, tensordot, vdot};
+pub use linalg::{
+    CrossAxes, Dot, MatMul, SlidingMode, TensorAxes, convolve, correlate, cross, dot, inner, outer, tensordot, vdot,
+};
 pub use numeric::{Arithmetic, Bitwise, Ordered};
 pub use operand::{Equalised, Operand};
 #[doc(hidden)]

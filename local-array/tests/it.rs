@@ -16,6 +16,8 @@
 mod cases;
 #[path = "it/properties.rs"]
 mod properties;
+#[path = "it/rearranging.rs"]
+mod rearranging;
 
 use dist_comm::ThreadComm;
 
@@ -71,4 +73,4 @@ macro_rules! areas {
     };
 }
 
-areas!(foundation, metadata);
+areas!(elementwise, foundation, indexing, rearrange, sorting, linalg, metadata, reproducible);

@@ -1,13 +1,19 @@
 //! The cases, for any communicator: thread ranks run them in `it.rs`, MPI ranks in `mpi.rs`, in the same order.
 
 pub mod element;
+pub mod elementwise;
 pub mod foundation;
+pub mod indexing;
 pub mod layouts;
+pub mod linalg;
 pub mod metadata;
 pub mod movement;
 pub mod numpy;
 pub mod plain;
+pub mod rearrange;
 pub mod reductions;
+pub mod reproducible;
+pub mod sorting;
 pub mod stencils;
 
 use dist_comm::Communicator;
@@ -33,8 +39,14 @@ pub(crate) use cases;
 
 /// The areas and their cases: names are unique over all of them.
 pub const AREAS: &[(&str, &[Dynamic])] = &[
+    ("elementwise", elementwise::CASES),
     ("foundation", foundation::CASES),
+    ("indexing", indexing::CASES),
+    ("rearrange", rearrange::CASES),
+    ("sorting", sorting::CASES),
+    ("linalg", linalg::CASES),
     ("metadata", metadata::CASES),
+    ("reproducible", reproducible::CASES),
 ];
 
 /// All cases that are compiled once for each communicator.

@@ -1,0 +1,17 @@
+//! Linear algebra over all ranks: products of vectors, matrices and arrays of any number of dimensions.
+
+mod cross;
+mod dot;
+mod kernel;
+mod signal;
+mod summa;
+mod tensordot;
+mod vector;
+
+pub use cross::{CrossAxes, cross};
+pub use dot::{Dot, dot};
+pub use kernel::MatMul;
+pub use signal::{SlidingMode, convolve, correlate};
+pub use tensordot::{TensorAxes, inner, tensordot};
+pub use vector::{outer, vdot};
+pub(crate) use vector::{same_size, with_pairs};

@@ -1,0 +1,200 @@
+//! [`cross`]: the vector product.
+
+use std::sync::Arc;
+
+use dist_comm::Communicator;
+use dist_comm::agree::agree;
+use dist_maps::{AxisDist, Distribution};
+use ndarray::{ArrayD, Axis, CowArray, CowRepr, Data, Dimension, IxDyn};
+
+use super::tensordot::moved_to;
+use crate::part::Part;
+use crate::{Arithmetic, ArrayError, Equalised, LocalArray, LocalArrayBase, equalise};
+
+/// Where the vectors of a [`cross`] lie: the dimension of each array that has their components. Negative ones count from the
+/// end; by default all are the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CrossAxes {
+    /// Of the first array.
+    pub axisa: i32,
+    /// Of the second array.
+    pub axisb: i32,
+    /// Of the result, where that has vectors.
+    pub axisc: i32,
+}
+
+impl Default for CrossAxes {
+    fn default() -> Self {
+        Self { axisa: -1, axisb: -1, axisc: -1 }
+    }
+}
+
+impl From<i32> for CrossAxes {
+    /// The same dimension of all three (`NumPy`'s `axis`).
+    fn from(axis: i32) -> Self {
+        Self { axisa: axis, axisb: axis, axisc: axis }
+    }
+}
+
+/// The vector products of the vectors of two arrays, whose other dimensions broadcast. Collective; on
+/// [`part`](LocalArrayBase::part) local.
+///
+/// Vectors have 2 or 3 components; a missing third is 0. The products of vectors of 2 are numbers, the third components, and
+/// the result then lacks the dimension. Components are brought to one rank where they are not, and `b` to where `a` is. Every
+/// rank gives the same `axes`.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, CrossAxes, LocalArray, cross};
+/// use ndarray::{Ix2, array};
+///
+/// let products = ThreadComm::run(2, |comm| {
+///     let columns = Distribution::over(2).shape([2, 3]).block(1).build()?;
+///     let a = LocalArray::<i64, Ix2, _>::from_fn(&columns, comm, |g| g[1])?; // 0 1 2, twice
+///     let b = LocalArray::<i64, Ix2, _>::ones(&columns, comm)?;
+///     cross(&a, &b, CrossAxes::default())?.into_dimensionality::<Ix2>()?.gather_to(0)
+/// })?;
+/// assert_eq!(products[0], Some(array![[-1, 2, -1], [-1, 2, -1]]));
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
+///
+/// # Errors
+/// The same on every rank: [`ArrayError::Argument`] for a dimension that is not there, [`ArrayError::Shape`] for vectors of
+/// another length, [`ArrayError::IncompatibleArray`] where the others do not broadcast; as
+/// [`redistribute`](LocalArrayBase::redistribute).
+pub fn cross<T, S1, D1, S2, D2, C>(
+    a: &LocalArrayBase<S1, D1, C>,
+    b: &LocalArrayBase<S2, D2, C>,
+    axes: impl Into<CrossAxes>,
+) -> Result<LocalArray<T, IxDyn, C>, ArrayError>
+where
+    T: Arithmetic,
+    S1: Data<Elem = T>,
+    S2: Data<Elem = T>,
+    D1: Dimension,
+    D2: Dimension,
+    C: Communicator + Clone,
+{
+    let CrossAxes { axisa, axisb, axisc } = axes.into();
+    let axes = (place(axisa, a.ndim())?, place(axisb, b.ndim())?);
+    let (m, n) = (a.global_shape()[axes.0], b.global_shape()[axes.1]);
+    for (what, array, len) in [("the first factor", a.global_shape(), m), ("the second factor", b.global_shape(), n)] {
+        if !(2..=3).contains(&len) {
+            return Err(ArrayError::Shape {
+                what,
+                given: array.to_vec(),
+                allowed: "2 or 3 components along the dimension of the vectors".to_owned(),
+            });
+        }
+    }
+    let results = if m == 2 && n == 2 { 1 } else { 3 };
+    let dims = a.ndim().max(b.ndim()) - usize::from(results == 1);
+    let at = if results == 3 { place(axisc, dims)? } else { 0 };
+    let (left, right) = (vectors(a, axes.0)?, vectors(b, axes.1)?);
+    let (x, y) = (components(&left, axes.0)?, components(&right, axes.1)?);
+    let product = |i: usize, j: usize| -> Result<Option<LocalArray<T, IxDyn, C>>, ArrayError> {
+        match (x.get(i), y.get(j)) {
+            (Some(x), Some(y)) => match x.zip_map(Equalised(y), T::times) {
+                // The first factor has to move too, as all ranks see alike.
+                Err(ArrayError::IncompatibleArray { .. }) => {
+                    let (x, y) = equalise(x, y)?;
+                    x.zip_map(&y, T::times).map(Some)
+                }
+                product => product.map(Some),
+            },
+            _ => Ok(None),
+        }
+    };
+    let difference = |i: usize, j: usize| -> Result<LocalArray<T, IxDyn, C>, ArrayError> {
+        let (plus, minus) = (product(i, j)?, product(j, i)?);
+        match (plus, minus) {
+            (Some(plus), Some(minus)) => plus.zip_map(Equalised(&minus), T::minus),
+            (Some(plus), None) => Ok(plus),
+            (None, Some(minus)) => Ok(minus.map(|&x| x.negated())),
+            (None, None) => Err(ArrayError::NullComm), // not both lack a third component
+        }
+    };
+    let third = difference(0, 1)?;
+    if results == 1 {
+        return Ok(third);
+    }
+    stacked([difference(1, 2)?, difference(2, 0)?, third], at)
+}
+
+fn place(axis: i32, ndim: usize) -> Result<usize, ArrayError> {
+    crate::axis::axis_of(axis, ndim)
+}
+
+/// The array with the components of each vector on one rank.
+fn vectors<'a, T, S, D, C>(
+    array: &'a LocalArrayBase<S, D, C>,
+    axis: usize,
+) -> Result<LocalArrayBase<CowRepr<'a, T>, IxDyn, C>, ArrayError>
+where
+    T: Arithmetic,
+    S: Data<Elem = T>,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    let distribution = array.distribution();
+    if distribution.axes()[axis].is_whole() {
+        return Ok(LocalArrayBase {
+            data: array.data.view().into_dyn().into(),
+            part: Arc::clone(&array.part),
+            comm: array.comm.clone(),
+        });
+    }
+    let fewer = distribution.reduce(Some(&[axis]), true)?;
+    let mut axes = fewer.axes().to_vec();
+    axes[axis] = AxisDist::whole(distribution.global_shape()[axis])?;
+    let whole = Distribution::from_axes(axes, fewer.ranks(), fewer.targets().to_vec())?;
+    let moved: LocalArray<T, IxDyn, C> = moved_to(array, &whole)?;
+    Ok(LocalArrayBase { data: moved.data.into(), part: moved.part, comm: moved.comm })
+}
+
+/// An array for each component.
+fn components<'a, T, C: Communicator + Clone>(
+    vectors: &'a LocalArrayBase<CowRepr<'_, T>, IxDyn, C>,
+    axis: usize,
+) -> Result<Vec<LocalArrayBase<CowRepr<'a, T>, IxDyn, C>>, ArrayError>
+where
+    T: Arithmetic,
+{
+    let distribution = vectors.distribution();
+    let part = Arc::new(Part::new(Arc::new(distribution.reduce(Some(&[axis]), false)?), &vectors.comm)?);
+    let component = |i: usize| {
+        let stored = if part.is_active() {
+            CowArray::from(vectors.data.view().index_axis_move(Axis(axis), i))
+        } else {
+            CowArray::from(part.zeros::<T, IxDyn>()?)
+        };
+        LocalArrayBase::from_part(stored, Arc::clone(&part), vectors.comm.clone())
+    };
+    let len = usize::try_from(distribution.global_shape()[axis]).unwrap_or(usize::MAX);
+    (0..len).map(component).collect()
+}
+
+/// Arrays that lie alike, one after the other along a new dimension.
+fn stacked<T, C>(parts: [LocalArray<T, IxDyn, C>; 3], axis: usize) -> Result<LocalArray<T, IxDyn, C>, ArrayError>
+where
+    T: Arithmetic,
+    C: Communicator + Clone,
+{
+    let distribution = parts[0].distribution();
+    let mut axes = distribution.axes().to_vec();
+    axes.insert(axis, AxisDist::whole(3)?);
+    let wider = Distribution::from_axes(axes, distribution.ranks(), distribution.targets().to_vec())?;
+    let comm = parts[0].comm.clone();
+    let mut whole: LocalArray<T, IxDyn, C> = agree(&comm, LocalArray::zeros(&wider, comm.clone()))?;
+    if whole.part.is_active() {
+        for (i, part) in parts.iter().enumerate() {
+            let mut slot = whole.data.index_axis_mut(Axis(axis), i);
+            let part: &ArrayD<T> = &part.data;
+            if slot.shape() == part.shape() {
+                slot.assign(part);
+            }
+        }
+    }
+    Ok(whole)
+}

@@ -1,0 +1,219 @@
+//! [`convolve`] and [`correlate`]: sliding sums of products of two vectors.
+
+use std::ops::Range;
+
+use dist_comm::Communicator;
+use dist_comm::agree::agree;
+use dist_maps::Distribution;
+use ndarray::{Data, Ix1};
+
+use super::MatMul;
+use crate::{ArrayError, LocalArray, LocalArrayBase, RemoteElements};
+
+/// Elements of the shorter vector that a rank has at a time, at least.
+const PANEL: u64 = 4096;
+
+/// Which sums of a [`convolve`] or [`correlate`] are wanted, of vectors of `m` and `n` elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SlidingMode {
+    /// All of at least one product: `m + n - 1`.
+    Full,
+    /// As many as the longer vector has elements, from the middle.
+    Same,
+    /// Those of all elements of the shorter: `|m - n| + 1`.
+    #[default]
+    Valid,
+}
+
+/// What is slid along what.
+#[derive(Clone, Copy)]
+struct Sliding {
+    mode: SlidingMode,
+    /// Whether the shorter vector is taken backwards.
+    backwards: bool,
+    /// Whether the shorter vector, or the longer one, is conjugated.
+    conjugated: Option<Conjugated>,
+    /// Whether the result is turned around.
+    turned: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Conjugated {
+    Longer,
+    Shorter,
+}
+
+/// The discrete convolution of two vectors: element `k` is the sum of `x[k - j] · y[j]`. Collective; on
+/// [`part`](LocalArrayBase::part) local.
+///
+/// The result is in blocks over all ranks, of the elements' type (see [`MatMul`]). Each sum adds up in ascending order of `j`,
+/// over the shorter vector. A rank needs memory for its block of the result and for as much of both vectors, or for 4096
+/// elements of each; the work is the product of the lengths, shared by the ranks.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray, SlidingMode, convolve};
+/// use ndarray::{Ix1, array};
+///
+/// let sums = ThreadComm::run(2, |comm| {
+///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
+///     let x = LocalArray::<i64, Ix1, _>::from_fn(&blocks, comm, |g| g[0] + 1)?; // 1 2 3
+///     convolve(&x, &x, SlidingMode::Full)?.gather_to(0)
+/// })?;
+/// assert_eq!(sums[0], Some(array![1, 4, 10, 12, 9]));
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
+///
+/// # Errors
+/// The same on every rank: [`ArrayError::Empty`] when a vector has no element, [`ArrayError::Agreed`] when a rank cannot have
+/// the memory, [`ArrayError::Comm`].
+pub fn convolve<T, S1, S2, C>(
+    x: &LocalArrayBase<S1, Ix1, C>,
+    y: &LocalArrayBase<S2, Ix1, C>,
+    mode: SlidingMode,
+) -> Result<LocalArray<T, Ix1, C>, ArrayError>
+where
+    T: MatMul,
+    S1: Data<Elem = T>,
+    S2: Data<Elem = T>,
+    C: Communicator + Clone,
+{
+    let sliding = Sliding { mode, backwards: false, conjugated: None, turned: false };
+    if y.global_size() > x.global_size() {
+        slide("convolve", y, x, sliding)
+    } else {
+        slide("convolve", x, y, sliding)
+    }
+}
+
+/// The cross-correlation of two vectors: element `k` is the sum of `x[j + k] · conj(y[j])`, `k` from the negative ones on.
+/// Collective; on [`part`](LocalArrayBase::part) local. Result, memory and errors as those of [`convolve`].
+///
+/// # Errors
+/// As [`convolve`].
+pub fn correlate<T, S1, S2, C>(
+    x: &LocalArrayBase<S1, Ix1, C>,
+    y: &LocalArrayBase<S2, Ix1, C>,
+    mode: SlidingMode,
+) -> Result<LocalArray<T, Ix1, C>, ArrayError>
+where
+    T: MatMul,
+    S1: Data<Elem = T>,
+    S2: Data<Elem = T>,
+    C: Communicator + Clone,
+{
+    let sliding = |conjugated, turned| Sliding { mode, backwards: true, conjugated: Some(conjugated), turned };
+    if y.global_size() > x.global_size() {
+        slide("correlate", y, x, sliding(Conjugated::Longer, true))
+    } else {
+        slide("correlate", x, y, sliding(Conjugated::Shorter, false))
+    }
+}
+
+fn slide<T, S1, S2, C>(
+    operation: &'static str,
+    long: &LocalArrayBase<S1, Ix1, C>,
+    short: &LocalArrayBase<S2, Ix1, C>,
+    sliding: Sliding,
+) -> Result<LocalArray<T, Ix1, C>, ArrayError>
+where
+    T: MatMul,
+    S1: Data<Elem = T>,
+    S2: Data<Elem = T>,
+    C: Communicator + Clone,
+{
+    let (n, m) = (long.global_shape()[0], short.global_shape()[0]);
+    if m == 0 {
+        return Err(ArrayError::Empty { operation, shape: vec![m] });
+    }
+    // Sum `f` of the full convolution is that of `long[f - j] · weight[j]`.
+    let (first, len) = match sliding.mode {
+        SlidingMode::Full => (0, n.saturating_add(m - 1)),
+        SlidingMode::Same => (m - 1 - m / 2, n),
+        SlidingMode::Valid => (m - 1, n - m + 1),
+    };
+    let comm = long.comm();
+    let blocks = Distribution::over(comm.size()).shape([len]).block(0).build()?;
+    let mut result = agree(comm, LocalArray::<T, Ix1, C>::zeros(&blocks, comm.clone()))?;
+    let mine = match blocks.coords(comm.rank()) {
+        Some(coords) => blocks.axes()[0].owned_range(coords[0]).unwrap_or(0..0),
+        None => 0..0,
+    };
+    // The sums of this rank, in ascending order.
+    let mine = if sliding.turned { len - mine.end..len - mine.start } else { mine };
+    let sums = first + mine.start..first + mine.end;
+    let mut totals: Vec<T::Acc> = vec![bytemuck::Zeroable::zeroed(); to_len(sums.end - sums.start)];
+    let step = PANEL.max(len.div_ceil(comm.size() as u64));
+    let mut start = 0;
+    while start < m {
+        let panel = start..m.min(start.saturating_add(step));
+        let weights = fetch(short, panel.clone().map(|j| if sliding.backwards { m - 1 - j } else { j }))?;
+        // All of the longer vector that meets these weights in one of these sums.
+        let reach = if totals.is_empty() {
+            0..0
+        } else {
+            (sums.start + 1).saturating_sub(panel.end)..n.min((sums.end).saturating_sub(panel.start))
+        };
+        let reach = reach.start..reach.end.max(reach.start);
+        let elements = fetch(long, reach.clone())?;
+        for (j, &weight) in panel.clone().zip(&weights) {
+            add_products(&mut totals, &sums, &elements, &reach, j, weight, sliding.conjugated);
+        }
+        start = panel.end;
+    }
+    if sliding.turned {
+        totals.reverse();
+    }
+    for (slot, total) in result.owned_mut().iter_mut().zip(totals) {
+        *slot = T::sum_of(total);
+    }
+    Ok(result)
+}
+
+/// Adds `elements[f - j] · weight` to each sum `f` where there is such an element.
+fn add_products<T: MatMul>(
+    totals: &mut [T::Acc],
+    sums: &Range<u64>,
+    elements: &[T],
+    reach: &Range<u64>,
+    j: u64,
+    weight: T,
+    conjugated: Option<Conjugated>,
+) {
+    let low = sums.start.max(reach.start.saturating_add(j));
+    let high = sums.end.min(reach.end.saturating_add(j));
+    if low >= high {
+        return;
+    }
+    let totals = &mut totals[to_len(low - sums.start)..to_len(high - sums.start)];
+    let from = to_len(low - j - reach.start);
+    let elements = &elements[from..from + totals.len()];
+    match conjugated {
+        Some(Conjugated::Longer) => {
+            for (total, &x) in totals.iter_mut().zip(elements) {
+                *total = T::add(*total, x.product(weight, true));
+            }
+        }
+        other => {
+            let conjugated = other.is_some();
+            for (total, &x) in totals.iter_mut().zip(elements) {
+                *total = T::add(*total, weight.product(x, conjugated));
+            }
+        }
+    }
+}
+
+/// Elements of a vector by index. Collective.
+fn fetch<T: MatMul, S: Data<Elem = T>, C: Communicator + Clone>(
+    vector: &LocalArrayBase<S, Ix1, C>,
+    indices: impl Iterator<Item = u64>,
+) -> Result<Vec<T>, ArrayError> {
+    let indices: Vec<u64> = indices.collect();
+    RemoteElements::new(vector.distribution(), &indices, vector.comm().clone())?.fetch(vector)
+}
+
+/// A length of what a rank has in memory.
+fn to_len(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,161 @@
+//! The product of two distributed matrices, by panels of the dimension that is summed over (SUMMA).
+//!
+//! For each panel every rank gets the rows of `a` and the columns of `b` that its part of the result needs, as a
+//! redistribution to a layout in which a panel lies on several ranks; so both may be distributed in any way.
+
+use dist_comm::Communicator;
+use dist_comm::agree::agree;
+use dist_maps::{AxisDist, Distribution, choose_grid};
+use ndarray::{Array2, Axis, Data, Ix2};
+
+use super::MatMul;
+use super::tensordot::moved_to;
+use crate::{ArrayError, LocalArray, LocalArrayBase};
+
+/// Indices of the summed dimension in a panel: enough that the kernel's work outweighs the movement, few enough that a panel
+/// is small beside the matrices.
+const PANEL: u64 = 512;
+
+/// `a · b`. The same error on every rank.
+pub(super) fn matmul<T, S1, S2, C>(
+    a: &LocalArrayBase<S1, Ix2, C>,
+    b: &LocalArrayBase<S2, Ix2, C>,
+) -> Result<LocalArray<T, Ix2, C>, ArrayError>
+where
+    T: MatMul,
+    S1: Data<Elem = T>,
+    S2: Data<Elem = T>,
+    C: Communicator + Clone,
+{
+    let (m, k, n) = (
+        a.global_shape()[0],
+        a.global_shape()[1],
+        b.global_shape()[1],
+    );
+    if b.global_shape()[0] != k {
+        return Err(ArrayError::Shape {
+            what: "the second factor",
+            given: b.global_shape().to_vec(),
+            allowed: format!("{k} rows, as the first has columns"),
+        });
+    }
+    if a.comm_size() != b.comm_size() {
+        return Err(ArrayError::InvalidBaseComm {
+            given: b.comm_size(),
+            allowed: a.comm_size(),
+        });
+    }
+    let target = result(a.distribution(), b.distribution(), [m, n])?;
+    let comm = a.comm();
+    let mut product = agree(comm, LocalArray::<T, Ix2, C>::zeros(&target, comm.clone()))?;
+    let shape = product.owned_mut().raw_dim();
+    let zeros =
+        |shape: Ix2| -> Array2<T::Acc> { Array2::from_elem(shape, bytemuck::Zeroable::zeroed()) };
+    let mut sums = zeros(shape);
+    // One rank alone has all panels at once, where it has the summed dimension in order.
+    let in_order = a.distribution().axes()[1].is_whole() && b.distribution().axes()[0].is_whole();
+    if a.comm_size() == 1 && in_order {
+        T::multiply_add(&a.owned(), &b.owned(), &mut sums.view_mut());
+    } else {
+        let mut first = 0;
+        while first < k {
+            let panel = first..k.min(first + PANEL);
+            let (rows, columns) = panels(&target, k, panel.clone())?;
+            let rows: LocalArray<T, Ix2, C> = moved_to(a, &rows)?;
+            let columns: LocalArray<T, Ix2, C> = moved_to(b, &columns)?;
+            if target.coords(comm.rank()).is_some() {
+                T::multiply_add(&rows.local(), &columns.local(), &mut sums.view_mut());
+            }
+            first = panel.end;
+        }
+    }
+    product
+        .owned_mut()
+        .zip_mut_with(&sums, |slot, &sum| *slot = T::sum_of(sum));
+    Ok(product)
+}
+
+/// The products of each element of a column with each of a row: `m × 1` with `1 × n`.
+pub(super) fn outer_product<T, S1, S2, C>(
+    column: &LocalArrayBase<S1, Ix2, C>,
+    row: &LocalArrayBase<S2, Ix2, C>,
+) -> Result<LocalArray<T, Ix2, C>, ArrayError>
+where
+    T: MatMul,
+    S1: Data<Elem = T>,
+    S2: Data<Elem = T>,
+    C: Communicator + Clone,
+{
+    let shape = [column.global_shape()[0], row.global_shape()[1]];
+    let target = result(column.distribution(), row.distribution(), shape)?;
+    let comm = column.comm();
+    let mut product = agree(comm, LocalArray::<T, Ix2, C>::zeros(&target, comm.clone()))?;
+    let (rows, columns) = panels(&target, 1, 0..1)?;
+    let (rows, columns): (LocalArray<T, Ix2, C>, LocalArray<T, Ix2, C>) =
+        (moved_to(column, &rows)?, moved_to(row, &columns)?);
+    // Rows and columns have one element along the other dimension, on every rank that has a part of the product.
+    let mut products = product.owned_mut();
+    for (mut line, &x) in products.axis_iter_mut(Axis(0)).zip(rows.local()) {
+        line.zip_mut_with(&columns.local().index_axis(Axis(0), 0), |slot, &y| {
+            *slot = T::sum_of(x.product(y, false))
+        });
+    }
+    Ok(product)
+}
+
+/// How the product is distributed: the rows as those of `a` and the columns as those of `b` where that uses all ranks, else
+/// in blocks over a grid of all ranks.
+fn result(a: &Distribution, b: &Distribution, shape: [u64; 2]) -> Result<Distribution, ArrayError> {
+    let ranks = a.ranks();
+    let (rows, columns) = (&a.axes()[0], &b.axes()[1]);
+    let plain = rows.is_one_to_one() && columns.is_one_to_one();
+    if plain && rows.ranks() * columns.ranks() == ranks {
+        let bare = [rows, columns].map(|axis| match axis {
+            AxisDist::Block { bounds, .. } => AxisDist::block_bounds(bounds.clone()),
+            other => Ok(other.clone()),
+        });
+        let [rows, columns] = bare;
+        let same_grid =
+            a.grid() == b.grid() && a.targets() == b.targets() && a.targets().len() == ranks;
+        let targets = if same_grid {
+            a.targets().to_vec()
+        } else {
+            (0..ranks).collect()
+        };
+        return Ok(Distribution::from_axes(
+            vec![rows?, columns?],
+            ranks,
+            targets,
+        )?);
+    }
+    let grid = choose_grid(&shape, &[true, true], ranks)?;
+    let used = grid.iter().product();
+    let axes = [
+        AxisDist::block_balanced(shape[0], grid[0])?,
+        AxisDist::block_balanced(shape[1], grid[1])?,
+    ];
+    Ok(Distribution::from_axes(
+        axes.to_vec(),
+        ranks,
+        (0..used).collect::<Vec<_>>(),
+    )?)
+}
+
+/// Where the panel of `a` and that of `b` go: the rows, or columns, of the result, and all of the panel on each coordinate
+/// of the other dimension.
+fn panels(
+    target: &Distribution,
+    k: u64,
+    panel: std::ops::Range<u64>,
+) -> Result<(Distribution, Distribution), ArrayError> {
+    let [rows, columns] = [&target.axes()[0], &target.axes()[1]];
+    let list: std::sync::Arc<[i64]> = panel.map(u64::cast_signed).collect();
+    let on_all = |ranks: usize| AxisDist::unstructured(k, vec![list.clone(); ranks]);
+    let place = |axes: Vec<AxisDist>| {
+        Distribution::from_axes(axes, target.ranks(), target.targets().to_vec())
+    };
+    Ok((
+        place(vec![rows.clone(), on_all(columns.ranks())?])?,
+        place(vec![on_all(rows.ranks())?, columns.clone()])?,
+    ))
+}

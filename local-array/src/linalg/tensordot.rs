@@ -1,0 +1,333 @@
+//! Products of arrays of any number of dimensions, by way of matrices.
+
+use std::sync::Arc;
+
+use dap_protocol::Element;
+use dist_comm::Communicator;
+use dist_comm::agree::agree;
+use dist_maps::{AxisDist, Distribution};
+use ndarray::{Axis, CowRepr, Data, Dimension, Ix2, IxDyn};
+
+use super::MatMul;
+use super::summa::matmul;
+use crate::part::Part;
+use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Redistributor};
+
+/// The dimensions that [`tensordot`] sums over: the first list of the first array, each with the one of the second list.
+///
+/// From a number `n`: the last `n` of the first with the first `n` of the second. From two numbers: one dimension of each.
+/// Negative ones count from the end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TensorAxes {
+    first: Vec<i32>,
+    second: Vec<i32>,
+}
+
+impl From<i32> for TensorAxes {
+    fn from(count: i32) -> Self {
+        Self {
+            first: (-count..0).collect(),
+            second: (0..count).collect(),
+        }
+    }
+}
+
+impl From<(i32, i32)> for TensorAxes {
+    fn from((first, second): (i32, i32)) -> Self {
+        Self {
+            first: vec![first],
+            second: vec![second],
+        }
+    }
+}
+
+impl<const N: usize> From<([i32; N], [i32; N])> for TensorAxes {
+    fn from((first, second): ([i32; N], [i32; N])) -> Self {
+        Self {
+            first: first.to_vec(),
+            second: second.to_vec(),
+        }
+    }
+}
+
+impl From<(&[i32], &[i32])> for TensorAxes {
+    fn from((first, second): (&[i32], &[i32])) -> Self {
+        Self {
+            first: first.to_vec(),
+            second: second.to_vec(),
+        }
+    }
+}
+
+/// The sum of products over some dimensions of each array: the result has the others of the first, then those of the second.
+/// Collective; on [`part`](LocalArrayBase::part) local.
+///
+/// Every rank gives the same `axes`. A product of two matrices is distributed as [`dot`](super::dot) says; a result of
+/// another number of dimensions in blocks along its first, a result without dimensions lies on rank 0.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::{AxisDist, Distribution};
+/// use local_array::{ArrayError, LocalArray, tensordot};
+/// use ndarray::Ix3;
+///
+/// let shapes = ThreadComm::run(2, |comm| {
+///     let blocks = Distribution::over(2).shape([4, 3, 2]).block(0).build()?;
+///     let a = LocalArray::<f64, Ix3, _>::ones(&blocks, comm)?;
+///     let product = tensordot(&a, &a, ([0, 1], [0, 1]))?; // over the 4 × 3 of each
+///     Ok::<_, ArrayError>((product.global_shape().to_vec(), product.sum()?))
+/// })?;
+/// assert_eq!(shapes, [(vec![2, 2], 48.0), (vec![2, 2], 48.0)]);
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
+///
+/// # Errors
+/// The same on every rank: [`ArrayError::Argument`] for axes that do not exist, are named twice or differ in number,
+/// [`ArrayError::Shape`] when their extents differ; as [`redistribute`](LocalArrayBase::redistribute).
+pub fn tensordot<T, S1, D1, S2, D2, C>(
+    a: &LocalArrayBase<S1, D1, C>,
+    b: &LocalArrayBase<S2, D2, C>,
+    axes: impl Into<TensorAxes>,
+) -> Result<LocalArray<T, IxDyn, C>, ArrayError>
+where
+    T: MatMul,
+    S1: Data<Elem = T>,
+    S2: Data<Elem = T>,
+    D1: Dimension,
+    D2: Dimension,
+    C: Communicator + Clone,
+{
+    let TensorAxes { first, second } = axes.into();
+    if first.len() != second.len() {
+        return Err(ArrayError::Argument {
+            what: "axes",
+            given: format!("{first:?} and {second:?}"),
+            allowed: "two lists of equal length".to_owned(),
+        });
+    }
+    let (first, second) = (places(&first, a.ndim())?, places(&second, b.ndim())?);
+    for (&x, &y) in first.iter().zip(&second) {
+        if a.global_shape()[x] != b.global_shape()[y] {
+            return Err(ArrayError::Shape {
+                what: "the second factor",
+                given: b.global_shape().to_vec(),
+                allowed: format!(
+                    "extent {} in dimension {y}, as dimension {x} of the first",
+                    a.global_shape()[x]
+                ),
+            });
+        }
+    }
+    let others = |ndim: usize, summed: &[usize]| {
+        (0..ndim)
+            .filter(|axis| !summed.contains(axis))
+            .collect::<Vec<_>>()
+    };
+    let (rows, columns) = (others(a.ndim(), &first), others(b.ndim(), &second));
+    let left = matrix(a, &rows, &first)?;
+    let right = matrix(b, &second, &columns)?;
+    let product = matmul(&left, &right)?;
+    let extents =
+        |shape: &[u64], axes: &[usize]| axes.iter().map(|&axis| shape[axis]).collect::<Vec<_>>();
+    let mut shape = extents(a.global_shape(), &rows);
+    shape.extend(extents(b.global_shape(), &columns));
+    reshaped(product, &shape)
+}
+
+/// The sum of products over the last dimension of each array. Collective; on [`part`](LocalArrayBase::part) local.
+///
+/// Of two vectors a result without dimensions; else of the other dimensions of `a`, then those of `b`, distributed as
+/// [`tensordot`]'s. With an array without dimensions it is the product with its one element.
+///
+/// # Errors
+/// As [`tensordot`].
+pub fn inner<T, S1, D1, S2, D2, C>(
+    a: &LocalArrayBase<S1, D1, C>,
+    b: &LocalArrayBase<S2, D2, C>,
+) -> Result<LocalArray<T, IxDyn, C>, ArrayError>
+where
+    T: MatMul,
+    S1: Data<Elem = T>,
+    S2: Data<Elem = T>,
+    D1: Dimension,
+    D2: Dimension,
+    C: Communicator + Clone,
+{
+    if a.ndim() == 0 || b.ndim() == 0 {
+        return tensordot(a, b, 0);
+    }
+    tensordot(a, b, (-1, -1))
+}
+
+/// Axes as dimensions, each named once.
+fn places(axes: &[i32], ndim: usize) -> Result<Vec<usize>, ArrayError> {
+    let wrong = || ArrayError::Argument {
+        what: "axes",
+        given: format!("{axes:?}"),
+        allowed: format!("different ones of {ndim} dimension(s)"),
+    };
+    let place = |&axis: &i32| {
+        let axis = i64::from(axis);
+        let from_front = if axis < 0 { axis + ndim as i64 } else { axis };
+        usize::try_from(from_front)
+            .ok()
+            .filter(|&place| place < ndim)
+    };
+    let places: Vec<usize> = axes
+        .iter()
+        .map(place)
+        .collect::<Option<_>>()
+        .ok_or_else(wrong)?;
+    let repeated = places
+        .iter()
+        .enumerate()
+        .any(|(i, place)| places[..i].contains(place));
+    if repeated { Err(wrong()) } else { Ok(places) }
+}
+
+/// An array as a matrix: as it lies where it has two dimensions, else a copy.
+pub(super) type Matrix<'a, T, C> = LocalArrayBase<CowRepr<'a, T>, Ix2, C>;
+
+/// The dimensions `rows`, then `columns`, of an array as those of a matrix.
+pub(super) fn matrix<'a, T, S, D, C>(
+    array: &'a LocalArrayBase<S, D, C>,
+    rows: &[usize],
+    columns: &[usize],
+) -> Result<Matrix<'a, T, C>, ArrayError>
+where
+    T: MatMul,
+    S: Data<Elem = T>,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    let order: Vec<usize> = rows.iter().chain(columns).copied().collect();
+    let distribution = array.distribution().transpose(Some(&order))?;
+    let data = array.data.view().into_dyn().permuted_axes(order);
+    let comm = array.comm().clone();
+    let turned = LocalArrayView::<T, IxDyn, C>::from_array(data, &distribution, comm)?;
+    let turned = match (rows, columns) {
+        ([_], []) => with_axis(turned, 1)?,
+        ([], [_]) => with_axis(turned, 0)?,
+        _ => turned,
+    };
+    if turned.ndim() == 2 && rows.len() <= 1 && columns.len() <= 1 {
+        let matrix = turned.into_dimensionality::<Ix2>()?;
+        return Ok(LocalArrayBase {
+            data: matrix.data.into(),
+            part: matrix.part,
+            comm: matrix.comm,
+        });
+    }
+    let extent = |axes: &[usize]| {
+        axes.iter().try_fold(1_u64, |product, &axis| {
+            product.checked_mul(array.global_shape()[axis])
+        })
+    };
+    let overflow = || ArrayError::Shape {
+        what: "an array taken as a matrix",
+        given: array.global_shape().to_vec(),
+        allowed: "products of extents in 64 bits".to_owned(),
+    };
+    let shape = [
+        extent(rows).ok_or_else(overflow)?,
+        extent(columns).ok_or_else(overflow)?,
+    ];
+    let blocks = Distribution::over(array.comm_size())
+        .shape(shape)
+        .block(usize::from(shape[0] < shape[1]))
+        .build()?;
+    let matrix: LocalArray<T, Ix2, C> = reshape_to(&turned, &blocks)?;
+    Ok(LocalArrayBase {
+        data: matrix.data.into(),
+        part: matrix.part,
+        comm: matrix.comm,
+    })
+}
+
+/// The same array with a new dimension of one element.
+pub(super) fn with_axis<'a, T, D, C>(
+    array: LocalArrayView<'a, T, D, C>,
+    axis: usize,
+) -> Result<LocalArrayView<'a, T, D::Larger, C>, ArrayError>
+where
+    D: Dimension,
+    C: Communicator,
+{
+    let distribution = array.distribution();
+    let mut axes = distribution.axes().to_vec();
+    axes.insert(axis, AxisDist::whole(1)?);
+    let wider =
+        Distribution::from_axes(axes, distribution.ranks(), distribution.targets().to_vec())?;
+    let part = Part::new(Arc::new(wider), &array.comm)?;
+    let mut data = array.data.insert_axis(Axis(axis));
+    if !part.is_active() {
+        // A rank without a place in the grid stores nothing along any dimension.
+        data.slice_axis_inplace(Axis(axis), (..0).into());
+    }
+    LocalArrayBase::from_part(data, Arc::new(part), array.comm)
+}
+
+/// A copy in another distribution, which follows from what all ranks share.
+pub(super) fn moved_to<T, S, D, D2, C>(
+    array: &LocalArrayBase<S, D, C>,
+    to: &Distribution,
+) -> Result<LocalArray<T, D2, C>, ArrayError>
+where
+    T: Element,
+    S: Data<Elem = T>,
+    D: Dimension,
+    D2: Dimension,
+    C: Communicator + Clone,
+{
+    let comm = array.comm();
+    carried(Redistributor::new(array.distribution(), to, comm.clone())?, array, to)
+}
+
+/// A copy in another shape of as many elements.
+pub(super) fn reshape_to<T, S, D, D2, C>(
+    array: &LocalArrayBase<S, D, C>,
+    to: &Distribution,
+) -> Result<LocalArray<T, D2, C>, ArrayError>
+where
+    T: Element,
+    S: Data<Elem = T>,
+    D: Dimension,
+    D2: Dimension,
+    C: Communicator + Clone,
+{
+    let comm = array.comm();
+    carried(Redistributor::reshaped(array.distribution(), to, comm.clone())?, array, to)
+}
+
+fn carried<T, S, D, D2, C>(
+    mut change: Redistributor<C>,
+    array: &LocalArrayBase<S, D, C>,
+    to: &Distribution,
+) -> Result<LocalArray<T, D2, C>, ArrayError>
+where
+    T: Element,
+    S: Data<Elem = T>,
+    D: Dimension,
+    D2: Dimension,
+    C: Communicator + Clone,
+{
+    let comm = array.comm();
+    let mut moved = agree(comm, LocalArray::zeros(to, comm.clone()))?;
+    change.execute(array, &mut moved)?;
+    Ok(moved)
+}
+
+/// A matrix in another shape of as many elements, in blocks along the first dimension.
+pub(super) fn reshaped<T: MatMul, C: Communicator + Clone>(
+    product: LocalArray<T, Ix2, C>,
+    shape: &[u64],
+) -> Result<LocalArray<T, IxDyn, C>, ArrayError> {
+    if product.global_shape() == shape {
+        return Ok(product.into_dyn());
+    }
+    let mut blocks = Distribution::over(product.comm_size()).shape(shape);
+    if !shape.is_empty() {
+        blocks = blocks.block(0);
+    }
+    reshape_to(&product, &blocks.build()?)
+}

@@ -1,0 +1,444 @@
+//! Reductions whose bits do not depend on the distribution or the number of ranks: [`Reproducible`].
+
+use std::fmt;
+
+use dap_protocol::Element;
+use dist_comm::{CommExt, Communicator};
+use half::{bf16, f16};
+use ndarray::{Data, Dimension, IxDyn, RawData};
+use num_complex::{Complex32, Complex64};
+
+use crate::exact::{ExactSum, covariance};
+use crate::linalg::{same_size, with_pairs};
+use crate::over::counted;
+use crate::reduction::{CHUNK, Exact};
+use crate::{ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Over, Real, Summable};
+
+/// Floats and complex numbers, as the one or two `f64` numbers that they are. Sealed, as elements are.
+pub trait Parts: Floating {
+    /// 1, or 2 for complex numbers.
+    #[doc(hidden)]
+    const COUNT: usize;
+    /// The number itself, or the real and the imaginary part.
+    #[doc(hidden)]
+    fn parts(self) -> [f64; 2];
+    /// The nearest number.
+    #[doc(hidden)]
+    fn of_parts(parts: [f64; 2]) -> Self;
+    /// Hands over the real, then the imaginary parts of at most [`CHUNK`] elements.
+    #[doc(hidden)]
+    fn each_part<T: Cast<Self>>(elements: &[T], mut see: impl FnMut(usize, &[f64])) {
+        let mut numbers = [0.0; CHUNK];
+        for part in 0..Self::COUNT {
+            for (number, &element) in numbers.iter_mut().zip(elements) {
+                *number = element.cast().parts()[part];
+            }
+            see(part, &numbers[..elements.len()]);
+        }
+    }
+}
+
+macro_rules! parts {
+    ($($t:ty, $count:expr, |$x:ident| $parts:expr, |$p:ident| $of:expr;)*) => {$(
+        impl Parts for $t {
+            const COUNT: usize = $count;
+            #[inline]
+            fn parts(self) -> [f64; 2] {
+                let $x = self;
+                $parts
+            }
+            fn of_parts($p: [f64; 2]) -> Self {
+                $of
+            }
+        }
+    )*};
+}
+
+parts! {
+    f16, 1, |x| [x.to_f64(), 0.0], |p| Self::from_f64(p[0]);
+    bf16, 1, |x| [x.to_f64(), 0.0], |p| Self::from_f64(p[0]);
+    f32, 1, |x| [x.into(), 0.0], |p| Real::from_f64(p[0]);
+    f64, 1, |x| [x, 0.0], |p| p[0];
+    Complex32, 2, |x| [x.re.into(), x.im.into()], |p| Self::new(Real::from_f64(p[0]), Real::from_f64(p[1]));
+    Complex64, 2, |x| [x.re, x.im], |p| Self::new(p[0], p[1]);
+}
+
+/// Reductions of the whole array whose bits are the same for any distribution of the elements over any number of ranks.
+///
+/// Made by [`reproducible`](LocalArrayBase::reproducible). Sums and products are added up exactly, in a number that is wide
+/// enough for every `f64`, and rounded once at the end: 0.5 KiB a sum. Each call is collective, on a
+/// [`part`](LocalArrayBase::part) local; types are those of the plain reductions.
+///
+/// | method | bits follow from |
+/// |---|---|
+/// | `sum` | the exact sum, rounded once; integers wrap |
+/// | `mean` | that sum over the number of elements |
+/// | `var`, `std` | exact sums of elements and of squares; beyond 1e150 the squares leave the range |
+/// | `dot`, `vdot` | the exact sum of exact products, rounded once |
+#[must_use]
+pub struct Reproducible<'a, S: RawData, D, C> {
+    array: &'a LocalArrayBase<S, D, C>,
+}
+
+impl<S: RawData, D, C> fmt::Debug for Reproducible<'_, S, D, C>
+where
+    LocalArrayBase<S, D, C>: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reproducible").field(self.array).finish()
+    }
+}
+
+impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
+    /// Reductions whose bits do not depend on the layout. Local; what follows is collective.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let sum = |ranks: usize, block: u64| {
+    ///     ThreadComm::run(ranks, |comm| {
+    ///         let dealt = Distribution::over(ranks).shape([10_000]).block_cyclic(0, block).build()?;
+    ///         let a = LocalArray::<f64, Ix1, _>::from_fn(&dealt, comm, |g| 1.0 / (g[0] as f64 + 0.7))?;
+    ///         a.reproducible().sum()
+    ///     })
+    ///     .map(|sums| sums[0].to_bits())
+    /// };
+    /// assert_eq!(sum(1, 10_000)?, sum(3, 7)?);
+    /// assert_eq!(sum(1, 10_000)?, sum(4, 1)?);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    pub fn reproducible(&self) -> Reproducible<'_, S, D, C> {
+        Reproducible { array: self }
+    }
+}
+
+impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, D, C> {
+    /// The sum of all elements, the same bits for any layout. Collective.
+    ///
+    /// Integers add up as those of [`sum`](LocalArrayBase::sum) do, which is the same for any layout anyway.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn sum(&self) -> Result<<S::Elem as Summable>::Sum, ArrayError>
+    where
+        S::Elem: Summable<Sum: ExactlySummable>,
+    {
+        <S::Elem as Summable>::Sum::exact_sum(self.array)
+    }
+
+    /// The mean of all elements; NaN of none. Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn mean(&self) -> Result<<S::Elem as Summable>::Mean, ArrayError>
+    where
+        S::Elem: Summable<Mean: Parts>,
+    {
+        let sums = self
+            .array
+            .whole("mean", &sums::<S::Elem, <S::Elem as Summable>::Mean>())?;
+        Ok(mean_of(&sums, self.count()))
+    }
+
+    /// The variance of all elements, over their number less `ddof`. Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn var(
+        &self,
+        ddof: impl Into<f64>,
+    ) -> Result<<<S::Elem as Summable>::Mean as Floating>::Real, ArrayError>
+    where
+        S::Elem: Summable<Mean: Parts>,
+    {
+        let moments = self
+            .array
+            .whole("var", &moments::<S::Elem, <S::Elem as Summable>::Mean>())?;
+        Ok(Real::from_f64(variance(
+            &moments,
+            self.count(),
+            ddof.into(),
+        )))
+    }
+
+    /// The standard deviation of all elements: the root of the [variance](Self::var). Collective.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub fn std(
+        &self,
+        ddof: impl Into<f64>,
+    ) -> Result<<<S::Elem as Summable>::Mean as Floating>::Real, ArrayError>
+    where
+        S::Elem: Summable<Mean: Parts>,
+    {
+        let moments = self
+            .array
+            .whole("std", &moments::<S::Elem, <S::Elem as Summable>::Mean>())?;
+        Ok(Real::from_f64(
+            variance(&moments, self.count(), ddof.into()).sqrt(),
+        ))
+    }
+
+    /// The sum of products of all elements, both arrays taken flat, not conjugated; each product and the sum exact, rounded
+    /// once. Collective.
+    ///
+    /// `other` is redistributed first where it lies otherwise.
+    ///
+    /// # Errors
+    /// [`ArrayError::Shape`] when the numbers of elements differ; as [`redistribute`](LocalArrayBase::redistribute).
+    pub fn dot<S2, D2>(&self, other: &LocalArrayBase<S2, D2, C>) -> Result<S::Elem, ArrayError>
+    where
+        S::Elem: Parts,
+        S2: Data<Elem = S::Elem>,
+        D2: Dimension,
+        C: Clone,
+    {
+        self.products(other, 1.0)
+    }
+
+    /// As [`dot`](Self::dot), with this array's elements conjugated. Collective.
+    ///
+    /// # Errors
+    /// As [`dot`](Self::dot).
+    pub fn vdot<S2, D2>(&self, other: &LocalArrayBase<S2, D2, C>) -> Result<S::Elem, ArrayError>
+    where
+        S::Elem: Parts,
+        S2: Data<Elem = S::Elem>,
+        D2: Dimension,
+        C: Clone,
+    {
+        self.products(other, -1.0)
+    }
+
+    /// `sign` is that of the imaginary parts of this array.
+    fn products<S2, D2>(
+        &self,
+        other: &LocalArrayBase<S2, D2, C>,
+        sign: f64,
+    ) -> Result<S::Elem, ArrayError>
+    where
+        S::Elem: Parts,
+        S2: Data<Elem = S::Elem>,
+        D2: Dimension,
+        C: Clone,
+    {
+        same_size(self.array, other)?;
+        let mut sums = with_pairs(self.array, other, |a, b| {
+            let mut sums = [ExactSum::ZERO; 2];
+            let ([mut re, mut im], [mut theirs, mut minus]) =
+                ([[0.0; CHUNK]; 2], [[0.0; CHUNK]; 2]);
+            for (a, b) in a.chunks(CHUNK).zip(b.chunks(CHUNK)) {
+                let count = a.len().min(b.len());
+                for i in 0..count {
+                    let [x, y] = a[i].parts();
+                    let [u, v] = b[i].parts();
+                    (re[i], im[i], theirs[i], minus[i]) = (x, sign * y, u, v);
+                }
+                // (x + iy)(u + iv) = xu - yv + i(xv + yu)
+                sums[0].add_products(&re[..count], &theirs[..count]);
+                if S::Elem::COUNT == 2 {
+                    sums[1].add_products(&re[..count], &minus[..count]);
+                    sums[1].add_products(&im[..count], &theirs[..count]);
+                    im[..count].iter_mut().for_each(|y| *y = -*y);
+                    sums[0].add_products(&im[..count], &minus[..count]);
+                }
+            }
+            sums
+        })?;
+        self.array
+            .comm()
+            .all_reduce_with(&mut sums, |acc, next| acc.merge(next))?;
+        Ok(sum_of(&sums))
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a mean is no more exact than its count as a float"
+    )]
+    fn count(&self) -> f64 {
+        counted(self.array.distribution(), &vec![true; self.array.ndim()]) as f64
+    }
+}
+
+/// Reductions over some axes whose bits do not depend on the layout: see [`Reproducible`]. Made by [`Over::reproducible`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ReproducibleOver<'a, T, C>(Over<'a, T, C>);
+
+impl<'a, T, C> Over<'a, T, C> {
+    /// The same reductions, with bits that do not depend on the layout. Local; what follows is collective.
+    ///
+    /// A rank needs half a KiB for each of at most 1 MiB of outputs at a time.
+    pub fn reproducible(self) -> ReproducibleOver<'a, T, C> {
+        ReproducibleOver(self)
+    }
+}
+
+/// The result of a reduction over some axes.
+type Reduced<U, C> = Result<LocalArray<U, IxDyn, C>, ArrayError>;
+
+impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
+    /// The sums. Collective.
+    ///
+    /// # Errors
+    /// As [`Over::sum`].
+    pub fn sum(&self) -> Reduced<T::Sum, C>
+    where
+        T::Sum: ExactlySummable,
+    {
+        T::Sum::exact_sums(&self.0)
+    }
+
+    /// The means. Collective.
+    ///
+    /// # Errors
+    /// As [`Over::mean`].
+    pub fn mean(&self) -> Reduced<T::Mean, C>
+    where
+        T::Mean: Parts,
+    {
+        self.0
+            .reduced("mean", "reproducible", &sums::<T, T::Mean>(), |sums, n| {
+                mean_of(sums, n)
+            })
+    }
+
+    /// The variances. Collective.
+    ///
+    /// # Errors
+    /// As [`Over::var`].
+    pub fn var(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
+    where
+        T::Mean: Parts,
+    {
+        let ddof = ddof.into();
+        let finish = |sums: &_, n| Real::from_f64(variance(sums, n, ddof));
+        self.0.reduced(
+            "var",
+            ("reproducible", ddof.to_bits()),
+            &moments::<T, T::Mean>(),
+            finish,
+        )
+    }
+
+    /// The standard deviations. Collective.
+    ///
+    /// # Errors
+    /// As [`Over::std`].
+    pub fn std(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
+    where
+        T::Mean: Parts,
+    {
+        let ddof = ddof.into();
+        let finish = |sums: &_, n| Real::from_f64(variance(sums, n, ddof).sqrt());
+        self.0.reduced(
+            "std",
+            ("reproducible", ddof.to_bits()),
+            &moments::<T, T::Mean>(),
+            finish,
+        )
+    }
+}
+
+/// Types of sums that come out the same in any order.
+pub trait ExactlySummable: crate::Accumulate {
+    /// The sum of an array.
+    #[doc(hidden)]
+    fn exact_sum<S, D, C>(array: &LocalArrayBase<S, D, C>) -> Result<Self, ArrayError>
+    where
+        S: Data<Elem: Cast<Self>>,
+        D: Dimension,
+        C: Communicator;
+    /// The sums over some axes.
+    #[doc(hidden)]
+    fn exact_sums<T, C>(over: &Over<'_, T, C>) -> Reduced<Self, C>
+    where
+        T: Cast<Self>,
+        C: Communicator + Clone;
+}
+
+macro_rules! exactly_summable {
+    ($(float $t:ty;)* $(integer $i:ty;)*) => {
+        $(impl ExactlySummable for $t {
+            fn exact_sum<S, D, C>(array: &LocalArrayBase<S, D, C>) -> Result<Self, ArrayError>
+            where
+                S: Data<Elem: Cast<Self>>,
+                D: Dimension,
+                C: Communicator,
+            {
+                Ok(sum_of(&array.whole("sum", &sums::<S::Elem, Self>())?))
+            }
+            fn exact_sums<T, C>(over: &Over<'_, T, C>) -> Reduced<Self, C>
+            where
+                T: Cast<Self>,
+                C: Communicator + Clone,
+            {
+                over.reduced("sum", "reproducible", &sums::<T, Self>(), |sums, _n| sum_of(sums))
+            }
+        })*
+        $(impl ExactlySummable for $i {
+            fn exact_sum<S, D, C>(array: &LocalArrayBase<S, D, C>) -> Result<Self, ArrayError>
+            where
+                S: Data<Elem: Cast<Self>>,
+                D: Dimension,
+                C: Communicator,
+            {
+                array.sum_as()
+            }
+            fn exact_sums<T, C>(over: &Over<'_, T, C>) -> Reduced<Self, C>
+            where
+                T: Cast<Self>,
+                C: Communicator + Clone,
+            {
+                over.sum_as()
+            }
+        })*
+    };
+}
+
+exactly_summable! {
+    float f16; float bf16; float f32; float f64; float Complex32; float Complex64;
+    integer i64; integer u64;
+}
+
+/// The sums of the parts of elements as an `A`.
+fn sums<T: Cast<A>, A: Parts>() -> Exact<impl Fn(&[T], &mut [ExactSum; 2]), 2> {
+    Exact(|elements: &[T], sums: &mut [ExactSum; 2]| {
+        A::each_part(elements, |part, numbers| sums[part].add_all(numbers))
+    })
+}
+
+/// The sums of the parts of elements as an `A`, and of the squares of their absolute values.
+fn moments<T: Cast<A>, A: Parts>() -> Exact<impl Fn(&[T], &mut [ExactSum; 3]), 3> {
+    Exact(|elements: &[T], sums: &mut [ExactSum; 3]| {
+        A::each_part(elements, |part, numbers| {
+            sums[part].add_all(numbers);
+            sums[2].add_products(numbers, numbers);
+        });
+    })
+}
+
+fn sum_of<A: Parts>(sums: &[ExactSum; 2]) -> A {
+    A::of_parts(sums.each_ref().map(ExactSum::round))
+}
+
+fn mean_of<A: Parts>(sums: &[ExactSum; 2], count: f64) -> A {
+    A::of_parts(sums.each_ref().map(|sum| sum.round() / count))
+}
+
+fn variance([re, im, squares]: &[ExactSum; 3], count: f64, ddof: f64) -> f64 {
+    let divisor = (count - ddof).max(0.0);
+    let (re, im) = (re.pair(), im.pair());
+    // The squares of both parts, less what their means make up.
+    let of_re = covariance(squares.pair(), re, re, count, 1.0);
+    let of_both = covariance([of_re, 0.0], im, im, count, 1.0);
+    if of_both < 0.0 {
+        0.0
+    } else {
+        of_both / divisor
+    }
+}

@@ -1,0 +1,262 @@
+//! The same bits for any layout and number of ranks: each result is compared with that of one rank.
+
+use dist_comm::{Communicator, SingleComm};
+use dist_maps::Distribution;
+use half::f16;
+use local_array::{ExactlySummable, Floating, LocalArray, Parts, Real, Summable};
+use ndarray::{ArrayD, Dimension, IxDyn};
+use num_complex::{Complex32, Complex64};
+
+use super::numpy::{Close, gathered, shape_of, spread};
+use super::plain::zoo;
+use super::{Outcome, cases, ensure, same};
+
+cases! {
+    exact_sums_are_right,
+    exact_results_do_not_depend_on_the_layout,
+    exact_results_over_axes_do_not_depend_on_the_layout,
+    exact_products_do_not_depend_on_the_layout,
+    exact_results_of_parts,
+    exact_results_of_special_numbers,
+}
+
+/// Numbers of very different size, whose sum depends on the order.
+fn awkward(shape: &[usize]) -> ArrayD<f64> {
+    ArrayD::from_shape_fn(IxDyn(shape), |at| {
+        let n = at.slice().iter().fold(1.0, |n, &i| n * 31.0 + i as f64);
+        let sign = if n % 3.0 == 0.0 { -1.0 } else { 1.0 };
+        sign * 10_f64.powi((n % 13.0) as i32 - 6) / (n + 0.7)
+    })
+}
+
+type One<T> = LocalArray<T, IxDyn, SingleComm>;
+
+/// The same array on one rank.
+fn alone<T: Close>(whole: &ArrayD<T>) -> Result<One<T>, super::Failure> {
+    let d = Distribution::over(1).shape(shape_of(whole)).build()?;
+    Ok(LocalArray::from_array(
+        whole.clone(),
+        &d,
+        SingleComm::new(),
+    )?)
+}
+
+fn bits<T: bytemuck::NoUninit>(x: T) -> Vec<u8> {
+    bytemuck::bytes_of(&x).to_vec()
+}
+
+fn exact_sums_are_right(comm: &dyn Communicator) -> Outcome {
+    // multiples of 2^-30, each with its negative but for some: an integer sum
+    let whole = ArrayD::from_shape_fn(IxDyn(&[40, 51]), |at| {
+        let n = (at[0] * 51 + at[1]) as i64;
+        (n * n * 12_345_678_901 % 987_654_321_987 - 400_000_000_000) as f64 / 1_073_741_824.0
+    });
+    let sum: i128 = whole.iter().map(|x| (x * 1_073_741_824.0) as i128).sum();
+    let squares: i128 = whole
+        .iter()
+        .map(|x| (x * 1_073_741_824.0) as i128)
+        .map(|x| x * x)
+        .sum();
+    let n = whole.len() as i128;
+    // n² · variance, without rounding but the last
+    let variance = (squares * n - sum * sum) as f64 / (n * n) as f64 / 1_073_741_824.0_f64.powi(2);
+    for d in zoo(&shape_of(&whole), comm.size()) {
+        let a = spread(&whole, &d, comm)?;
+        same(a.reproducible().sum()?, sum as f64 / 1_073_741_824.0, "sum")?;
+        same(
+            a.reproducible().mean()?,
+            sum as f64 / 1_073_741_824.0 / n as f64,
+            "mean",
+        )?;
+        same(
+            a.reproducible().dot(&a)?,
+            squares as f64 / 1_073_741_824.0_f64.powi(2),
+            "dot",
+        )?;
+        let found = a.reproducible().var(0)?;
+        ensure((found - variance).abs() <= 1e-15 * variance, || {
+            format!("var {found}, wanted {variance}")
+        })?;
+    }
+    // a mean far from zero costs no digits of the variance
+    let far = ArrayD::from_shape_fn(IxDyn(&[1000]), |at| 1e12 + (at[0] % 2) as f64);
+    for d in zoo(&[1000], comm.size()) {
+        same(
+            spread(&far, &d, comm)?.reproducible().var(0)?,
+            0.25,
+            "variance far from zero",
+        )?;
+        same(
+            spread(&far, &d, comm)?
+                .over(0)
+                .reproducible()
+                .std(0)?
+                .sum()?,
+            0.5,
+            "deviation over an axis",
+        )?;
+    }
+    Ok(())
+}
+
+fn check<T>(whole: &ArrayD<T>, comm: &dyn Communicator) -> Outcome
+where
+    T: Close + Summable<Sum: ExactlySummable, Mean: Parts>,
+{
+    let one = alone(whole)?;
+    let results = |sum: T::Sum, mean: T::Mean, var: [<T::Mean as Floating>::Real; 3]| {
+        [
+            bits(sum),
+            bits(mean),
+            bits(var[0].to_f64()),
+            bits(var[1].to_f64()),
+            bits(var[2].to_f64()),
+        ]
+    };
+    let r = one.reproducible();
+    let wanted = results(r.sum()?, r.mean()?, [r.var(0)?, r.var(1)?, r.std(0)?]);
+    for d in zoo(&shape_of(whole), comm.size()) {
+        let a = spread(whole, &d, comm)?;
+        let r = a.reproducible();
+        let found = results(r.sum()?, r.mean()?, [r.var(0)?, r.var(1)?, r.std(0)?]);
+        same(&found, &wanted, &format!("{} {:?}", T::TYPE, whole.shape()))?;
+    }
+    Ok(())
+}
+
+fn exact_results_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
+    for shape in [
+        &[][..],
+        &[0],
+        &[1],
+        &[2100],
+        &[13, 9],
+        &[5, 0, 2],
+        &[7, 8, 30],
+    ] {
+        let whole = awkward(shape);
+        check(&whole, comm)?;
+        check(&whole.mapv(|x| x as f32), comm)?;
+        check(&whole.mapv(f16::from_f64), comm)?;
+        check(&whole.mapv(|x| Complex64::new(x, 1.0 / (x + 2.0))), comm)?;
+        check(&whole.mapv(|x| Complex32::new(x as f32, -x as f32)), comm)?;
+        check(&whole.mapv(|x| (x * 1e3) as i32), comm)?;
+        check(&whole.mapv(|x| x > 0.0), comm)?;
+    }
+    Ok(())
+}
+
+fn exact_results_over_axes_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
+    for shape in [&[300][..], &[13, 90], &[5, 0, 2], &[7, 8, 30]] {
+        let whole = awkward(shape);
+        let one = alone(&whole)?;
+        for axes in [vec![0], vec![-1], (0..shape.len() as i32).collect()] {
+            let wanted = one.over(axes.clone()).keepdims().reproducible();
+            let wanted = [
+                wanted.sum()?,
+                wanted.mean()?,
+                wanted.var(0)?,
+                wanted.std(1)?,
+            ]
+            .map(LocalArray::into_local);
+            for d in zoo(&shape_of(&whole), comm.size()) {
+                let a = spread(&whole, &d, comm)?;
+                let found = a.over(axes.clone()).keepdims().reproducible();
+                let found = [found.sum()?, found.mean()?, found.var(0)?, found.std(1)?];
+                for (found, wanted) in found.iter().zip(&wanted) {
+                    let (found, wanted) = (
+                        gathered(found)?.mapv(f64::to_bits),
+                        wanted.mapv(f64::to_bits),
+                    );
+                    same(found, wanted, &format!("{shape:?} over {axes:?}"))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn exact_products_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
+    let (a, b) = (awkward(&[11, 70]), awkward(&[70, 11]).mapv(|x| x * 3.3));
+    let (p, q) = (
+        a.mapv(|x| Complex64::new(x, x * x)),
+        b.mapv(|x| Complex64::new(1.0 - x, x)),
+    );
+    let wanted = alone(&a)?.reproducible().dot(&alone(&b)?)?;
+    let complex = alone(&p)?.reproducible().vdot(&alone(&q)?)?;
+    let straight: f64 = a.iter().zip(&b).map(|(x, y)| x * y).sum();
+    ensure((wanted - straight).abs() <= 1e-9 * straight.abs(), || {
+        format!("{wanted} is not {straight}")
+    })?;
+    let straight: Complex64 = p.iter().zip(&q).map(|(x, y)| x.conj() * y).sum();
+    ensure(
+        (complex - straight).norm() <= 1e-9 * straight.norm(),
+        || format!("{complex} is not {straight}"),
+    )?;
+    for left in zoo(&[11, 70], comm.size()) {
+        let right = &zoo(&[70, 11], comm.size())[3];
+        let found = spread(&a, &left, comm)?
+            .reproducible()
+            .dot(&spread(&b, right, comm)?)?;
+        same(found.to_bits(), wanted.to_bits(), "dot")?;
+        let found = spread(&p, &left, comm)?
+            .reproducible()
+            .vdot(&spread(&q, right, comm)?)?;
+        same(bits(found), bits(complex), "vdot")?;
+    }
+    Ok(())
+}
+
+fn exact_results_of_parts(comm: &dyn Communicator) -> Outcome {
+    let whole = awkward(&[23, 12]);
+    for d in zoo(&[23, 12], comm.size()) {
+        let a = spread(&whole, &d, comm)?;
+        let one = alone(&a.owned().to_owned())?;
+        let part = a.part()?;
+        same(
+            bits(part.reproducible().sum()?),
+            bits(one.reproducible().sum()?),
+            "sum",
+        )?;
+        same(
+            bits(part.reproducible().dot(&part)?),
+            bits(one.reproducible().vdot(&one)?),
+            "dot",
+        )?;
+        same(
+            bits(part.reproducible().std(0)?),
+            bits(one.reproducible().std(0)?),
+            "std",
+        )?;
+    }
+    Ok(())
+}
+
+fn exact_results_of_special_numbers(comm: &dyn Communicator) -> Outcome {
+    for d in zoo(&[40], comm.size()) {
+        let mut whole = awkward(&[40]);
+        whole[7] = f64::INFINITY;
+        same(
+            spread(&whole, &d, comm)?.reproducible().sum()?,
+            f64::INFINITY,
+            "infinity",
+        )?;
+        ensure(
+            spread(&whole, &d, comm)?.reproducible().var(0)?.is_nan(),
+            || "variance".into(),
+        )?;
+        whole[30] = f64::NEG_INFINITY;
+        ensure(
+            spread(&whole, &d, comm)?.reproducible().sum()?.is_nan(),
+            || "both infinities".into(),
+        )?;
+        whole.fill(f64::MAX);
+        whole[0] = -f64::MAX;
+        same(
+            spread(&whole, &d, comm)?.reproducible().sum()?,
+            f64::INFINITY,
+            "beyond the range",
+        )?;
+    }
+    Ok(())
+}
