@@ -1,5 +1,10 @@
 //! Making arrays: zeros, ones, a value, a function of the global index.
 
+mod convert;
+mod diag;
+mod eye;
+mod range;
+
 use std::sync::Arc;
 
 use bytemuck::Zeroable;
@@ -7,10 +12,33 @@ use dap_protocol::{DimData, Element, ProtocolVersion};
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
 use dist_maps::Distribution;
-use ndarray::{Array, Data, Dimension};
+use ndarray::{Data, Dimension};
 
+pub use self::convert::Order;
+pub use self::range::{Number, Spaced, Steps};
+
+use crate::fill::fill_by_index;
 use crate::part::Part;
 use crate::{Arithmetic, ArrayError, LocalArray, LocalArrayBase};
+
+/// Elements that have a one: every type; `true` for `bool`.
+pub trait One: Element {
+    /// One.
+    #[must_use]
+    fn one() -> Self;
+}
+
+impl<T: Arithmetic> One for T {
+    fn one() -> Self {
+        T::ONE
+    }
+}
+
+impl One for bool {
+    fn one() -> Self {
+        true
+    }
+}
 
 impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// Zeros (`false` for `bool`), in C order. Local; every rank gives the same distribution.
@@ -37,12 +65,31 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     where
         T: Zeroable,
     {
-        let part = Part::new(Arc::new(distribution.clone()), &comm)?;
+        Self::zeros_over(Arc::new(distribution.clone()), comm)
+    }
+
+    pub(crate) fn zeros_over(distribution: Arc<Distribution>, comm: C) -> Result<Self, ArrayError>
+    where
+        T: Zeroable,
+    {
+        let part = Part::new(distribution, &comm)?;
         Ok(Self {
             data: part.zeros()?,
             part: Arc::new(part),
             comm,
         })
+    }
+
+    /// An array to be filled (the seed's `empty`). Its elements are zero: memory that was never written has no place in safe
+    /// Rust, and fresh zero pages cost no more. Local.
+    ///
+    /// # Errors
+    /// As [`zeros`](Self::zeros).
+    pub fn empty(distribution: &Distribution, comm: C) -> Result<Self, ArrayError>
+    where
+        T: Zeroable,
+    {
+        Self::zeros(distribution, comm)
     }
 
     /// One value everywhere, padding included. Local.
@@ -64,9 +111,9 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// As [`zeros`](Self::zeros).
     pub fn ones(distribution: &Distribution, comm: C) -> Result<Self, ArrayError>
     where
-        T: Arithmetic,
+        T: One,
     {
-        Self::full(distribution, T::ONE, comm)
+        Self::full(distribution, T::one(), comm)
     }
 
     /// Each element by its global index, padding included: `f` gets one index per dimension. Local.
@@ -97,9 +144,39 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
         T: Zeroable,
     {
         let mut array = Self::zeros(distribution, comm)?;
-        let globals = array.part.globals();
-        fill_by_index(&mut array.data, &globals, f);
+        fill_by_index(&mut array.data, &array.part, f);
         Ok(array)
+    }
+
+    /// The seed's `fromfunction`: [`from_fn`](Self::from_fn) with the function first and the array spread as `spread` says.
+    /// Local; every rank gives the same shape and spread.
+    ///
+    /// ```
+    /// use dist_comm::{SingleComm, ThreadComm};
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix2;
+    ///
+    /// let traces = ThreadComm::run(3, |comm| {
+    ///     let a = LocalArray::<i64, Ix2, _>::fromfunction(|g| 10 * g[0] + g[1], &[3, 3], "b", comm)?;
+    ///     a.diag(0)?.sum() // 0 + 11 + 22
+    /// })?;
+    /// assert_eq!(traces, [33; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`zeros`](Self::zeros); as [`Spread::distribution`](crate::Spread::distribution).
+    pub fn fromfunction(
+        function: impl FnMut(&[i64]) -> T,
+        shape: &[u64],
+        spread: impl crate::Spread,
+        comm: C,
+    ) -> Result<Self, ArrayError>
+    where
+        T: Zeroable,
+    {
+        let distribution = spread.distribution(shape, comm.size())?;
+        Self::from_fn(&distribution, comm, function)
     }
 
     /// Zeros of the part that `dim_data` describes; the parts of all ranks must fit together. Collective.
@@ -120,6 +197,22 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     }
 }
 
+/// New arrays with the distribution of this one, of any element type.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix1;
+///
+/// let sums = ThreadComm::run(2, |comm| {
+///     let cyclic = Distribution::over(2).shape([5]).cyclic(0).build()?;
+///     let a = LocalArray::<f32, Ix1, _>::zeros(&cyclic, comm)?;
+///     Ok::<_, ArrayError>((a.ones_like::<i16>()?.sum()?, a.full_like(2.5)?.sum()?))
+/// })?;
+/// assert_eq!(sums, [(5, 12.5); 2]);
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 impl<S: Data, D: Dimension, C: Communicator + Clone> LocalArrayBase<S, D, C> {
     /// Zeros with the distribution of this array, of any element type. Local.
     ///
@@ -128,30 +221,33 @@ impl<S: Data, D: Dimension, C: Communicator + Clone> LocalArrayBase<S, D, C> {
     pub fn zeros_like<T: Zeroable>(&self) -> Result<LocalArray<T, D, C>, ArrayError> {
         Ok(self.with_data(self.part.zeros()?, self.comm.clone()))
     }
-}
 
-/// Fills `data` in C order by the indices in `globals`, one list per axis.
-fn fill_by_index<T, D: Dimension>(
-    data: &mut Array<T, D>,
-    globals: &[Vec<i64>],
-    mut f: impl FnMut(&[i64]) -> T,
-) {
-    let mut at = vec![0; globals.len()];
-    let mut global: Vec<i64> = globals
-        .iter()
-        .map(|list| list.first().copied().unwrap_or(0))
-        .collect();
-    for slot in data.iter_mut() {
-        *slot = f(&global);
-        for axis in (0..globals.len()).rev() {
-            at[axis] += 1;
-            if at[axis] == globals[axis].len() {
-                at[axis] = 0;
-            }
-            global[axis] = globals[axis][at[axis]];
-            if at[axis] != 0 {
-                break;
-            }
-        }
+    /// An array to be filled, zero for now as [`empty`](LocalArray::empty) says, with the distribution of this one. Local.
+    ///
+    /// # Errors
+    /// [`ArrayError::Allocation`].
+    pub fn empty_like<T: Zeroable>(&self) -> Result<LocalArray<T, D, C>, ArrayError> {
+        self.zeros_like()
+    }
+
+    /// Ones with the distribution of this array. Local.
+    ///
+    /// # Errors
+    /// [`ArrayError::Allocation`].
+    pub fn ones_like<T: One>(&self) -> Result<LocalArray<T, D, C>, ArrayError> {
+        self.full_like(T::one())
+    }
+
+    /// One value everywhere, padding included, with the distribution of this array. Local.
+    ///
+    /// # Errors
+    /// [`ArrayError::Allocation`].
+    pub fn full_like<T: Zeroable + Copy>(
+        &self,
+        value: T,
+    ) -> Result<LocalArray<T, D, C>, ArrayError> {
+        let mut array = self.zeros_like()?;
+        array.data.fill(value);
+        Ok(array)
     }
 }

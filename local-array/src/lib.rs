@@ -81,8 +81,10 @@ mod output;
 mod over;
 mod owned;
 mod part;
+mod print;
 mod properties;
 mod put;
+pub mod random;
 mod redistribute;
 mod reduce;
 mod reduction;
@@ -133,6 +135,7 @@ pub use operand::{Equalised, Operand};
 #[doc(hidden)]
 pub use operand::{Lent, Side};
 pub use over::{Axes, Over};
+pub use print::{PrintOptions, Printed, get_printoptions, set_printoptions};
 pub use redistribute::Redistributor;
 pub use remote::RemoteElements;
 pub use reproducible::{ExactlySummable, Parts, Reproducible, ReproducibleOver};

@@ -123,16 +123,6 @@ impl Part {
             .map(GlobalIndex::get)
     }
 
-    /// The global indices of all that is stored, one list per axis.
-    pub(crate) fn globals(&self) -> Vec<Vec<i64>> {
-        let of_axis = |axis: usize| {
-            (0..self.shape[axis])
-                .map_while(|local| self.global_of(axis, local))
-                .collect()
-        };
-        (0..self.shape.len()).map(of_axis).collect()
-    }
-
     /// Checks that `data` is what this rank stores.
     pub(crate) fn check_data<S: RawData, D: Dimension>(
         &self,
@@ -290,23 +280,40 @@ impl Part {
 }
 
 /// A distribution in a few characters, for an error.
-fn summary(distribution: &Distribution) -> String {
+pub(crate) fn summary(distribution: &Distribution) -> String {
     let kinds: Vec<String> = distribution.axes().iter().map(axis_summary).collect();
-    format!(
-        "[{}] over a grid of {:?}",
-        kinds.join(", "),
-        distribution.grid().shape()
-    )
+    let (grid, targets) = (distribution.grid().shape(), distribution.targets());
+    let ranks = if targets.iter().copied().eq(0..targets.len()) {
+        String::new()
+    } else if targets.len() <= FEW {
+        format!(" on ranks {targets:?}")
+    } else {
+        " on ranks in another order".to_owned()
+    };
+    format!("[{}] over a grid of {grid:?}{ranks}", kinds.join(", "))
 }
 
+/// Ranks that are listed one by one.
+const FEW: usize = 8;
+
 fn axis_summary(axis: &AxisDist) -> String {
-    match axis {
+    let kind = match axis {
         AxisDist::Block { .. } if axis.ranks() == 1 => "whole".to_owned(),
-        AxisDist::Block { bounds, .. } if bounds.len() <= 9 => format!("block {bounds:?}"),
+        AxisDist::Block { bounds, .. } if axis.ranks() <= FEW => format!("block {bounds:?}"),
         AxisDist::Block { .. } => "block".to_owned(),
         AxisDist::Cyclic { block_size, .. } => format!("cyclic({block_size})"),
         AxisDist::Unstructured { .. } => "unstructured".to_owned(),
-    }
+    };
+    let widest = |side: fn(dist_maps::Padding) -> u64| {
+        let widths = (0..axis.ranks()).map(|coord| side(axis.padding(coord)));
+        widths.max().unwrap_or(0)
+    };
+    let padding = match (widest(|p| p.lower), widest(|p| p.upper)) {
+        (0, 0) => String::new(),
+        (lower, upper) => format!(" padded ({lower}, {upper})"),
+    };
+    let periodic = if axis.is_periodic() { " periodic" } else { "" };
+    format!("{kind}{padding}{periodic}")
 }
 
 /// Checks that arrays of `D` can have this distribution. From the distribution alone.

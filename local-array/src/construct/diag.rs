@@ -1,0 +1,237 @@
+//! [`diag`](LocalArrayBase::diag): a diagonal from a matrix, a matrix from a diagonal.
+
+use std::sync::Arc;
+
+use dap_protocol::Element;
+use dist_comm::Communicator;
+use dist_comm::agree::agree;
+use dist_maps::{AxisDist, Distribution, Slice};
+use ndarray::{Data, Dimension, IxDyn};
+
+use crate::deliver::Deliveries;
+use crate::{ArrayError, LocalArray, LocalArrayBase};
+
+impl<S, D, C> LocalArrayBase<S, D, C>
+where
+    S: Data<Elem: Element>,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    /// `NumPy`'s `diag`. Of shape `(n,)`: the square of `n + |k|` rows with this array on diagonal `k` and zeros elsewhere. Of
+    /// shape `(n, m)`: diagonal `k`, the elements of row `i` and column `i + k`, of shape
+    /// `(min(n - max(-k, 0), m - max(k, 0)),)` and without elements where `k` is beyond the corner. Collective; every rank
+    /// gives the same `k`.
+    ///
+    /// The square has whole rows, spread as this array is: blocks keep their bounds and lists their indices, the new rows being
+    /// the first or the last rank's; cyclic ones stay cyclic. A diagonal is spread as the rows are, on the lowest rank of those
+    /// that share them.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::{Ix1, Ix2, array};
+    ///
+    /// let whole = ThreadComm::run(2, |comm| {
+    ///     let a = LocalArray::<i32, Ix1, _>::arange(1, 4, 1, "b", comm)?;
+    ///     let square = a.diag(-1)?.into_dimensionality::<Ix2>()?;
+    ///     Ok::<_, ArrayError>((square.gather_to(0)?, square.diag(-1)?.sum()?))
+    /// })?;
+    /// let square = array![[0, 0, 0, 0], [1, 0, 0, 0], [0, 2, 0, 0], [0, 0, 3, 0]];
+    /// assert_eq!(whole, [(Some(square), 6), (None, 6)]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The same on every rank: [`ArrayError::InvalidDimension`] for an array of another number of dimensions,
+    /// [`ArrayError::Argument`] where the square would have more rows than 63 bits count, [`ArrayError::Map`],
+    /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
+    pub fn diag(&self, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
+        match self.global_shape() {
+            &[n] => self.square(n, k),
+            &[n, m] => self.diagonal_of(n, m, k),
+            _ => Err(ArrayError::InvalidDimension {
+                what: "number of dimensions",
+                given: self.ndim(),
+                ndim: 2,
+            }),
+        }
+    }
+
+    fn square(&self, n: u64, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
+        let more = k.unsigned_abs();
+        let size = n.checked_add(more).filter(|&n| i64::try_from(n).is_ok());
+        let size = size.ok_or_else(|| ArrayError::Argument {
+            what: "k",
+            given: k.to_string(),
+            allowed: format!("at most 2^63 - 1 - {n} away from 0"),
+        })?;
+        let (above, left) = if k < 0 { (more, 0) } else { (0, more) };
+        let from = self.shared_distribution();
+        let rows = extended(&from.axes()[0], more, above)?;
+        let to = Distribution::from_axes(
+            vec![rows, AxisDist::whole(size)?],
+            from.ranks(),
+            from.targets(),
+        )?;
+        let corner = [above.cast_signed(), left.cast_signed()];
+        let place = |i: i64| [i + corner[0], i + corner[1]];
+        self.moved_along(to, 1, |i| vec![i], place)
+    }
+
+    fn diagonal_of(
+        &self,
+        n: u64,
+        m: u64,
+        k: i64,
+    ) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
+        let (down, right) = (k.min(0).unsigned_abs(), k.max(0).cast_unsigned());
+        let (down, right) = (down.min(n), right.min(m));
+        let len = (n - down).min(m - right);
+        let along = |from: u64| {
+            let stop = from + len; // at most an extent
+            Slice::new(Some(from.cast_signed()), Some(stop.cast_signed()), 1).into()
+        };
+        let corner = self
+            .distribution()
+            .slice(&[along(down), along(right)])?
+            .into_distribution();
+        let to = corner.reduce(Some(&[1]), false)?;
+        let (down, right) = (down.cast_signed(), right.cast_signed());
+        self.moved_along(to, 2, |i| vec![i + down, i + right], |i| [i, 0])
+    }
+
+    /// A new array over `to`, into which element `source(i)` of this one moves to `place(i)`, for each `i` of a diagonal. Along
+    /// the first axis both have `i` and a constant.
+    fn moved_along(
+        &self,
+        to: Distribution,
+        ndim: usize,
+        source: impl Fn(i64) -> Vec<i64>,
+        place: impl Fn(i64) -> [i64; 2],
+    ) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
+        let from = self.shared_distribution();
+        let (sources, places) = (source(0), place(0));
+        let to_ndim = to.ndim();
+        let zeros = LocalArray::<S::Elem, IxDyn, C>::zeros_over(Arc::new(to), self.comm.clone());
+        let mut moved = agree(&self.comm, zeros)?;
+        let to = Arc::clone(moved.shared_distribution());
+        let rank_of = |d: &Distribution, coords: Option<Vec<usize>>| d.rank_at(&coords?);
+        // The rank that gives an element: the first that owns it.
+        let giver = |i: i64| {
+            let index = source(i);
+            let owners = from
+                .axes()
+                .iter()
+                .zip(&index)
+                .map(|(axis, &g)| axis.owner(g));
+            rank_of(from, owners.collect())
+        };
+        let mut sends = Deliveries::new(self.comm.size());
+        let mine = self.comm.rank();
+        for (i, first) in ascending(from, mine, sources[0]) {
+            if giver(i) != Some(mine) {
+                continue;
+            }
+            let index = source(i);
+            let mut at = vec![first; ndim];
+            if let (2, Some(local)) = (ndim, self.local_from_global(&index)) {
+                at = local;
+            }
+            let Some(&element) = self
+                .data
+                .view()
+                .into_dyn()
+                .get(IxDyn(&at))
+                .copied()
+                .as_ref()
+            else {
+                continue;
+            };
+            for coord in to.axes()[0].owners(place(i)[0]) {
+                let mut coords = vec![0; to_ndim];
+                coords[0] = coord;
+                if let Some(rank) = to.rank_at(&coords) {
+                    sends.push(rank, element);
+                }
+            }
+        }
+        let mut received = sends.deliver(&self.comm)?;
+        for (i, first) in ascending(&to, mine, places[0]) {
+            let index = source(i);
+            let inside = from.global_shape().iter().zip(&index);
+            if !inside
+                .into_iter()
+                .all(|(&n, &g)| u64::try_from(g).is_ok_and(|g| g < n))
+            {
+                continue;
+            }
+            let Some(element) = giver(i).and_then(|rank| received.next(rank)) else {
+                continue;
+            };
+            let second = usize::try_from(place(i)[1]).unwrap_or(usize::MAX);
+            let at = [first, second];
+            if let Some(slot) = moved.data.get_mut(IxDyn(&at[..to_ndim])) {
+                *slot = element;
+            }
+        }
+        Ok(moved)
+    }
+}
+
+/// The owned indices of a rank along the first axis less `shift`, ascending, each with its local position.
+fn ascending(d: &Distribution, rank: usize, shift: i64) -> Vec<(i64, usize)> {
+    let Some(coords) = d.coords(rank) else {
+        return Vec::new();
+    };
+    let (axis, coord) = (&d.axes()[0], coords[0]);
+    let Ok(map) = axis.map(coord) else {
+        return Vec::new();
+    };
+    let owned = axis.owned_local(coord);
+    let globals = dist_maps::IndexMap::global_iter(&map).enumerate();
+    let mut all: Vec<(i64, usize)> = globals
+        .filter(|(local, _)| owned.contains(local))
+        .map(|(local, global)| (global.get() - shift, local))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+/// An axis with `more` indices, before the others where `above` is not 0 and after them otherwise. Without padding.
+fn extended(axis: &AxisDist, more: u64, above: u64) -> Result<AxisDist, ArrayError> {
+    Ok(match axis {
+        AxisDist::Block { bounds, .. } => {
+            let mut bounds = bounds.to_vec();
+            let first_moved = if above > 0 { 1 } else { bounds.len() - 1 };
+            for bound in &mut bounds[first_moved..] {
+                *bound += more;
+            }
+            AxisDist::block_bounds(bounds)?
+        }
+        AxisDist::Cyclic {
+            size,
+            ranks,
+            block_size,
+            ..
+        } => AxisDist::cyclic(size + more, *ranks, *block_size)?,
+        AxisDist::Unstructured { size, indices, .. } => {
+            let mut lists: Vec<Vec<i64>> = indices
+                .iter()
+                .map(|list| {
+                    list.iter()
+                        .map(|&g| g.saturating_add_unsigned(above))
+                        .collect()
+                })
+                .collect();
+            let new = if above > 0 {
+                0..above
+            } else {
+                *size..size + more
+            };
+            let end = if above > 0 { 0 } else { lists.len() - 1 };
+            lists[end].extend(new.map(u64::cast_signed));
+            AxisDist::unstructured(size + more, lists)?
+        }
+    })
+}
