@@ -64,7 +64,11 @@ where
         let mut all = self.iterate(self.data.view(), &stored);
         let owned = self.part.owned();
         std::iter::from_fn(move || {
-            let is_owned = all.at.iter().zip(owned).all(|(at, owned)| owned.contains(at));
+            let is_owned = all
+                .at
+                .iter()
+                .zip(owned)
+                .all(|(at, owned)| owned.contains(at));
             let (index, element) = all.next()?;
             Some((index, element, is_owned))
         })
@@ -80,7 +84,11 @@ where
             globals.map_while(|global| global).collect()
         };
         GlobalIterator {
-            left: if self.part.is_active() { elements.len() } else { 0 },
+            left: if self.part.is_active() {
+                elements.len()
+            } else {
+                0
+            },
             elements: elements.into_iter(),
             globals: positions.iter().enumerate().map(of_axis).collect(),
             at: vec![0; positions.len()],

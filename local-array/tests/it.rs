@@ -14,6 +14,8 @@
 )]
 
 mod cases;
+#[path = "it/elementwise.rs"]
+mod elementwise_laws;
 #[path = "it/properties.rs"]
 mod properties;
 #[path = "it/rearranging.rs"]

@@ -9,7 +9,7 @@ use crate::cases::Outcome;
 use crate::cases::element::{check, numbered};
 use crate::cases::plain::{self, Kind, cells};
 
-fn kind() -> impl Strategy<Value = Kind> {
+pub(crate) fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
         Just(Kind::Block),
         Just(Kind::Balanced),
@@ -34,7 +34,7 @@ fn change() -> impl Strategy<Value = Change> {
     })
 }
 
-fn on_threads(
+pub(crate) fn on_threads(
     ranks: usize,
     f: impl Fn(&ThreadComm) -> Outcome + Sync,
 ) -> Result<(), TestCaseError> {
@@ -44,7 +44,7 @@ fn on_threads(
 }
 
 /// 48 cases, unless the usual variable says otherwise.
-fn config() -> ProptestConfig {
+pub(crate) fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES")
         .ok()
         .and_then(|cases| cases.parse().ok())
