@@ -42,7 +42,7 @@ pub enum DnpyError {
         found: u64,
     },
     /// The magic string is another one.
-    #[error("byte {offset}: the magic string is \"{}\", allowed: \"{}\"", given.escape_ascii(), expected.escape_ascii())]
+    #[error("byte {offset}: the magic string is \"{}\", allowed: \"{}\"{}", given.escape_ascii(), expected.escape_ascii(), other_format(*offset, given))]
     Magic {
         /// Where it should be.
         offset: u64,
@@ -241,6 +241,15 @@ pub enum DnpyError {
     #[cfg(feature = "set")]
     #[error(transparent)]
     Set(#[from] crate::set::SetError),
+}
+
+/// What reads a file that begins with the magic string of the other format.
+fn other_format(offset: u64, magic: &[u8]) -> &'static str {
+    match (offset, magic) {
+        (0, b"\x93NUMPY") => "; this is a plain .npy file, npy::load reads it",
+        (0, b"\x93DARRY") => "; this is a .dnpy file, load reads it",
+        _ => "",
+    }
 }
 
 impl DnpyError {

@@ -21,6 +21,10 @@ use crate::write::{WriteOptions, write_localarray_with};
 /// is replaced. An existing file keeps its permissions; a new one gets the usual ones. A target
 /// that is no regular file (a device, a pipe, a directory) is refused.
 ///
+/// The name is free. Named `<prefix>_<rank>.dnpy`, with one prefix for all ranks, the files are
+/// also a set, which any number of ranks, and one process, read as one array: feature `set`,
+/// `set::Set::open(prefix)`.
+///
 /// # Errors
 /// [`DnpyError`], naming the file; the old file is then whole.
 ///

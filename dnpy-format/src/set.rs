@@ -1,4 +1,5 @@
-//! Sets of files: one array, one `.dnpy` file a rank, read by any number of ranks.
+//! Sets of files: one array, one `.dnpy` file a rank, read by any number of ranks, by one process
+//! too.
 //!
 //! # Saving
 //!
@@ -37,6 +38,12 @@
 //! let read = Set::open(&prefix)?.read::<i64>(&target)?;
 //! assert_eq!(read.part.buffer().data(), [1, 4, 7]);
 //! assert_eq!(read.bytes_read, 24);
+//!
+//! // one process alone reads the whole array: no dimension is distributed
+//! let set = Set::open(&prefix)?;
+//! let whole: Result<Vec<_>, _> = set.global_shape().into_iter().map(DimDict::whole).collect();
+//! let read = set.read::<i64>(&DimData::new(whole?))?;
+//! assert_eq!(read.part.buffer().data(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

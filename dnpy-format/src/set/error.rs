@@ -1,6 +1,6 @@
 //! [`SetError`]: why files are no set.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dap_protocol::{ElementType, Violation};
 
@@ -11,7 +11,7 @@ use crate::SaveId;
 #[non_exhaustive]
 pub enum SetError {
     /// There is neither a manifest nor a first part.
-    #[error("no set at {}: neither {} nor {} is there", prefix.display(), manifest.display(), first.display())]
+    #[error("no set at {}: neither {} nor {} is there{}", prefix.display(), manifest.display(), first.display(), prefix_hint(prefix))]
     NotFound {
         /// What was asked for.
         prefix: PathBuf,
@@ -118,6 +118,14 @@ pub enum SetError {
         /// The element type of rank 0.
         expected: ElementType,
     },
+}
+
+/// What to give instead of the name of one part.
+fn prefix_hint(prefix: &Path) -> &'static str {
+    match prefix.extension() {
+        Some(extension) if extension == "dnpy" => "; give the prefix, what stands before `_0.dnpy`",
+        _ => "",
+    }
 }
 
 fn list(files: &[PathBuf]) -> String {

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use dnpy_format::{
-    DnpyError, MappedPart, PartFile, inspect, load, read_into, save, save_with, write_localarray,
+    DnpyError, MappedPart, PartFile, inspect, load, npy, read_into, save, save_with,
+    write_localarray,
 };
 
 use crate::common::{large_part, part};
@@ -27,6 +28,21 @@ fn a_save_replaces_the_whole_file_and_leaves_nothing_beside() {
     save(&path, &part(2.0)).unwrap();
     assert_eq!(load::<f64>(&path).unwrap(), part(2.0));
     assert_eq!(names(dir.path()), ["part_0.dnpy"]);
+}
+
+#[test]
+fn a_file_of_the_other_format_is_refused_with_what_reads_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (part_name, whole) = (dir.path().join("part_0.dnpy"), dir.path().join("whole.npy"));
+    save(&part_name, &part(1.0)).unwrap();
+    npy::save(&whole, part(1.0).buffer()).unwrap();
+    let e = load::<f64>(&whole).unwrap_err().to_string();
+    assert!(
+        e.ends_with("; this is a plain .npy file, npy::load reads it"),
+        "{e}"
+    );
+    let e = npy::load::<f64>(&part_name).unwrap_err().to_string();
+    assert!(e.ends_with("; this is a .dnpy file, load reads it"), "{e}");
 }
 
 #[test]

@@ -233,6 +233,9 @@ fn other_element_types_and_missing_sets_are_refused() {
     let e = set_error(Set::open(&prefix).unwrap_err());
     assert!(matches!(e, SetError::NotFound { .. }), "{e}");
     assert!(Set::open("/").is_err());
+    // the name of a part instead of the prefix
+    let e = Set::open(dir.path().join("part_0.dnpy")).unwrap_err();
+    assert!(e.to_string().contains("give the prefix"), "{e}");
 
     save(dir.path().join("part_0.dnpy"), &part(&blocks(2), 0)).unwrap();
     let dim_data = blocks(2).dim_data(1).unwrap();
