@@ -1,91 +1,24 @@
-//! Element by element: functions of one array, of two, in place and out of place.
+//! Element by element: operations on one array, on two, in place, into an output, under a mask.
 //!
 //! Arrays are combined on the rank where their elements lie, without communication; where they lie differently, that is an
 //! error, found from the distributions alone and so the same on every rank.
 
-use bytemuck::Zeroable;
-use dist_comm::Communicator;
-use ndarray::{ArrayView, Data, DataMut, Dimension, Zip};
+use std::sync::Arc;
 
+use bytemuck::Zeroable;
+use dap_protocol::Element;
+use dist_comm::Communicator;
+use ndarray::{ArrayD, ArrayViewD, Axis, CowArray, Data, DataMut, Dimension, IxDyn, Slice};
+
+use crate::meet::{Guest, check_served, meet};
+use crate::operand::{Lent, Operand, Side};
 use crate::part::Part;
+use crate::rows::{Operands, collect, update};
+use crate::ufunc::{BinaryOperation, UnaryOperation};
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
-mod sealed {
-    #[expect(
-        unnameable_types,
-        reason = "that is the point: nobody else implements it"
-    )]
-    pub trait Sealed {}
-}
-
-/// The right side of an operation, with elements of type `T`: an array by reference, or one value for all. Sealed.
-pub trait Operand<T, D>: sealed::Sealed {
-    /// Where the elements come from.
-    #[doc(hidden)]
-    fn side<'a>(self) -> Side<'a, T, D>
-    where
-        Self: 'a;
-}
-
-/// What an [`Operand`] is.
-#[doc(hidden)]
-#[expect(missing_debug_implementations, reason = "not for users")]
-pub enum Side<'a, T, D> {
-    /// One value.
-    Scalar(T),
-    /// The stored elements of an array, and how they are distributed.
-    Array(ArrayView<'a, T, D>, PartRef<'a>),
-}
-
-/// The distribution of an operand.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct PartRef<'a>(&'a Part);
-
-impl<S: ndarray::RawData, D, C> sealed::Sealed for &LocalArrayBase<S, D, C> {}
-
-impl<S, D, C> Operand<S::Elem, D> for &LocalArrayBase<S, D, C>
-where
-    S: Data,
-    D: Dimension,
-    C: Communicator,
-{
-    fn side<'a>(self) -> Side<'a, S::Elem, D>
-    where
-        Self: 'a,
-    {
-        Side::Array(self.data.view(), PartRef(&self.part))
-    }
-}
-
-macro_rules! scalar_operand {
-    ($($t:ty),*) => {$(
-        impl sealed::Sealed for $t {}
-        impl<D: Dimension> Operand<$t, D> for $t {
-            fn side<'a>(self) -> Side<'a, $t, D> {
-                Side::Scalar(self)
-            }
-        }
-    )*};
-}
-
-scalar_operand!(
-    bool,
-    i8,
-    i16,
-    i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    u64,
-    half::f16,
-    half::bf16,
-    f32,
-    f64,
-    num_complex::Complex32,
-    num_complex::Complex64
-);
+/// No operand.
+pub(crate) const NOTHING: Side<'static, ()> = Side::Scalar(());
 
 impl<S, D, C> LocalArrayBase<S, D, C>
 where
@@ -116,43 +49,302 @@ where
         self.with_data(self.data.map(f), self.comm.clone())
     }
 
-    /// A new array of `f` of each element of this array and of `other`. Local.
+    /// A new array of an operation on each element, padding included: [`map`](Self::map) for operations by name. Local.
+    pub fn unary<O: UnaryOperation<S::Elem>>(&self, op: O) -> LocalArray<O::Output, D, C>
+    where
+        S::Elem: Copy,
+        C: Clone,
+    {
+        self.each(|x| op.apply(x))
+    }
+
+    /// The elements as another type, as `NumPy`'s `astype` has them (see [`Cast`](crate::Cast)), in a new array. Local.
+    #[must_use]
+    pub fn astype<U>(&self) -> LocalArray<U, D, C>
+    where
+        S::Elem: crate::Cast<U>,
+        C: Clone,
+    {
+        self.each(crate::Cast::cast)
+    }
+
+    /// A copy of the array; the same as [`to_owned`](Self::to_owned). Local.
+    #[must_use]
+    pub fn copy(&self) -> LocalArray<S::Elem, D, C>
+    where
+        S::Elem: Clone,
+        C: Clone,
+    {
+        self.to_owned()
+    }
+
+    /// A new array of `f` of each element, by slices.
+    pub(crate) fn each<R>(&self, f: impl Fn(S::Elem) -> R) -> LocalArray<R, D, C>
+    where
+        S::Elem: Copy,
+        C: Clone,
+    {
+        let stored = self.data.view().into_dyn();
+        let mut push = |x: &[S::Elem], _: &[()], _: &[()], results: &mut Vec<R>| {
+            results.extend(x.iter().map(|&x| f(x)));
+        };
+        let unit = ndarray::arr0(()).into_dyn();
+        let found = unit.broadcast(stored.raw_dim()).and_then(|unit| {
+            let operands = Operands(stored, unit.clone(), unit);
+            collect(operands, self.comm.rank(), &mut push).ok()
+        });
+        match found.and_then(|found| found.into_dimensionality().ok()) {
+            Some(data) => self.with_data(data, self.comm.clone()),
+            // Without the memory this ends as every allocation does.
+            None => self.map(|&x| f(x)),
+        }
+    }
+
+    /// A new array of `f` of each element of this array and of `other`. Local; with [`Equalised`](crate::Equalised), which
+    /// moves the other array alone, collective.
     ///
-    /// The result is distributed as this array is. Padding is computed too where both have the same; otherwise the padding
-    /// of the result is zero until [`exchange_halo`](LocalArrayBase::exchange_halo).
+    /// Shapes, distributions and padding are those of [`binary`](Self::binary).
     ///
     /// # Errors
-    /// [`ArrayError::IncompatibleArray`], the same on every rank; [`ArrayError::Allocation`].
-    pub fn zip_map<T, R>(
+    /// As [`binary`](Self::binary).
+    pub fn zip_map<T, R, O>(
         &self,
-        other: impl Operand<T, D>,
+        other: O,
         f: impl Fn(S::Elem, T) -> R,
-    ) -> Result<LocalArray<R, D, C>, ArrayError>
+    ) -> Result<LocalArray<R, O::Dim, C>, ArrayError>
     where
         T: Copy,
         S::Elem: Copy,
         R: Zeroable,
+        O: Operand<T, D>,
         C: Clone,
     {
-        let data = match other.side() {
-            Side::Scalar(b) => self.data.map(|&a| f(a, b)),
-            Side::Array(b, PartRef(part)) => {
-                self.part.check_compatible(part)?;
-                if self.part.same_storage(part) {
-                    Zip::from(&self.data).and(&b).map_collect(|&a, &b| f(a, b))
-                } else {
-                    let mut data = self.part.zeros::<R, D>()?;
-                    let result = self.part.owned_of_mut(data.view_mut());
-                    // Where a rank owns nothing the extents may differ.
-                    if !result.is_empty() {
-                        let operands = Zip::from(result).and(self.owned()).and(part.owned_of(b));
-                        operands.for_each(|r, &a, &b| *r = f(a, b));
-                    }
-                    data
+        zip_two(self.lent(), other.side(), &self.comm, f)
+    }
+
+    /// A new array of an operation on each element of this array and of `other`: an array, one value, or
+    /// [`Equalised`](crate::Equalised). Local; with `Equalised` collective.
+    ///
+    /// Shapes broadcast as in `NumPy`: missing leading dimensions and extents of 1 are repeated. Nothing is moved, so every
+    /// rank must have all that its part of the result takes: arrays of one shape have the same elements on the same ranks in
+    /// the same order, and what is repeated is on every rank that needs it, as
+    /// [`replicate_like`](Self::replicate_like) puts it there.
+    ///
+    /// The result is distributed as this array is, or as `other` where that alone has the shape of the result, or over this
+    /// array's grid where neither has. Padding is computed too where all store the same; otherwise the padding of the result
+    /// is zero until [`exchange_halo`](Self::exchange_halo).
+    ///
+    /// The types may differ: `a.binary(ufunc::Add, &b)` of `i32` and `f32` is `f64`, by [`Promote`](crate::ufunc::Promote). A
+    /// number counts with its own type, which a plain `2.0` gets as `f64`; the methods by name give it the array's.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, ufunc};
+    /// use ndarray::{Ix1, Ix2};
+    ///
+    /// let sums = ThreadComm::run(2, |comm| {
+    ///     // columns over the ranks, and one number for each column
+    ///     let columns = Distribution::over(2).shape([3, 4]).block(1).build()?;
+    ///     let numbers = Distribution::over(2).shape([4]).block(0).build()?;
+    ///     let a = LocalArray::<i32, Ix2, _>::ones(&columns, comm)?;
+    ///     let b = LocalArray::<f32, Ix1, _>::from_fn(&numbers, comm, |global| global[0] as f32)?;
+    ///     let c: LocalArray<f64, Ix2, _> = a.binary(ufunc::Add, &b)?;
+    ///     c.sum() // three rows of 1, 2, 3, 4
+    /// })?;
+    /// assert_eq!(sums, [30.0; 2]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The same on every rank: [`ArrayError::IncompatibleArray`] for shapes that do not broadcast, and for distributions that
+    /// do not meet (cures: [`Equalised`](crate::Equalised), [`equalise`](crate::equalise),
+    /// [`asdist_like`](Self::asdist_like), [`replicate_like`](Self::replicate_like)); with `Equalised` as
+    /// [`redistribute`](Self::redistribute). On a rank that lacks the memory [`ArrayError::Allocation`].
+    pub fn binary<B, F, O>(
+        &self,
+        op: F,
+        other: O,
+    ) -> Result<LocalArray<F::Output, O::Dim, C>, ArrayError>
+    where
+        S::Elem: Element,
+        B: Copy,
+        F: BinaryOperation<S::Elem, B, Output: Zeroable>,
+        O: Operand<B, D>,
+        C: Clone,
+    {
+        self.zip_elements(other, |a, b| op.apply(a, b))
+    }
+
+    /// As [`zip_map`](Self::zip_map), and either array may be moved.
+    pub(crate) fn zip_elements<T, R, O>(
+        &self,
+        other: O,
+        f: impl Fn(S::Elem, T) -> R,
+    ) -> Result<LocalArray<R, O::Dim, C>, ArrayError>
+    where
+        S::Elem: Element,
+        T: Copy,
+        R: Zeroable,
+        O: Operand<T, D>,
+        C: Clone,
+    {
+        let other = other.side();
+        let mine = if other.moves() {
+            self.lent_to_move()
+        } else {
+            self.lent()
+        };
+        zip_two(mine, other, &self.comm, f)
+    }
+
+    /// An operation on each element, written to `out`. Local.
+    ///
+    /// The array broadcasts to `out`, which keeps its distribution; padding of `out` is computed where both store the same,
+    /// and left alone otherwise.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, ufunc};
+    /// use ndarray::Ix1;
+    ///
+    /// let sums = ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([5]).block(0).build()?;
+    ///     let a = LocalArray::<f64, Ix1, _>::from_fn(&blocks, comm, |global| global[0] as f64)?;
+    ///     let mut out = a.zeros_like::<f64>()?;
+    ///     a.unary_into(ufunc::Square, &mut out)?; // 0, 1, 4, 9, 16
+    ///     a.unary_where(ufunc::Negative, &a.greater(2.0)?, &mut out)?; // 0, 1, 4, -3, -4
+    ///     a.binary_into(ufunc::Add, &out.copy(), &mut out)?; // 0, 2, 6, 0, 0
+    ///     a.binary_where(ufunc::Multiply, 5.0, &a.equal(4.0)?, &mut out)?; // 0, 2, 6, 0, 20
+    ///     out.sum()
+    /// })?;
+    /// assert_eq!(sums, [28.0; 2]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ArrayError::IncompatibleArray`], the same on every rank; `out` is not changed then.
+    pub fn unary_into<O, S2, D2, C2>(
+        &self,
+        op: O,
+        out: &mut LocalArrayBase<S2, D2, C2>,
+    ) -> Result<(), ArrayError>
+    where
+        S::Elem: Copy,
+        O: UnaryOperation<S::Elem>,
+        S2: DataMut<Elem = O::Output>,
+        D2: Dimension,
+        C2: Communicator,
+    {
+        let sides = (Side::Array(self.lent()), NOTHING, NOTHING);
+        out.update_from(sides, &mut |out, x, _, _| {
+            for (out, &x) in out.iter_mut().zip(x) {
+                *out = op.apply(x);
+            }
+        })
+    }
+
+    /// An operation on each element where `mask` is true, written to `out`, which is left alone elsewhere: `NumPy`'s `where`.
+    /// The mask is an array of `bool` or one value; it broadcasts to `out` as this array does. Local; with an `Equalised`
+    /// mask collective.
+    ///
+    /// # Errors
+    /// As [`unary_into`](Self::unary_into).
+    pub fn unary_where<O, M, S2, D2, C2>(
+        &self,
+        op: O,
+        mask: M,
+        out: &mut LocalArrayBase<S2, D2, C2>,
+    ) -> Result<(), ArrayError>
+    where
+        S::Elem: Copy,
+        O: UnaryOperation<S::Elem>,
+        M: Operand<bool, D>,
+        S2: DataMut<Elem = O::Output>,
+        D2: Dimension,
+        C2: Communicator,
+    {
+        let sides = (Side::Array(self.lent()), mask.side(), NOTHING);
+        out.update_from(sides, &mut |out, x, mask, _| {
+            for ((out, &x), &mask) in out.iter_mut().zip(x).zip(mask) {
+                if mask {
+                    *out = op.apply(x);
                 }
             }
+        })
+    }
+
+    /// An operation on each element and `other`'s, written to `out`. Local; with [`Equalised`](crate::Equalised) collective,
+    /// and both arrays are brought to `out` where they are not there.
+    ///
+    /// # Errors
+    /// As [`unary_into`](Self::unary_into); with `Equalised` as [`redistribute`](Self::redistribute).
+    pub fn binary_into<B, F, O, S2, D2, C2>(
+        &self,
+        op: F,
+        other: O,
+        out: &mut LocalArrayBase<S2, D2, C2>,
+    ) -> Result<(), ArrayError>
+    where
+        S::Elem: Element,
+        B: Copy,
+        F: BinaryOperation<S::Elem, B>,
+        O: Operand<B, D>,
+        S2: DataMut<Elem = F::Output>,
+        D2: Dimension,
+        C: Clone,
+        C2: Communicator,
+    {
+        let other = other.side();
+        let mine = if other.moves() {
+            self.lent_to_move()
+        } else {
+            self.lent()
         };
-        Ok(self.with_data(data, self.comm.clone()))
+        out.update_from((Side::Array(mine), other, NOTHING), &mut |out, a, b, _| {
+            for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+                *out = op.apply(a, b);
+            }
+        })
+    }
+
+    /// An operation on each element and `other`'s where `mask` is true, written to `out`, which is left alone elsewhere.
+    /// Local; with an `Equalised` operand or mask collective.
+    ///
+    /// # Errors
+    /// As [`binary_into`](Self::binary_into).
+    pub fn binary_where<B, F, O, M, S2, D2, C2>(
+        &self,
+        op: F,
+        other: O,
+        mask: M,
+        out: &mut LocalArrayBase<S2, D2, C2>,
+    ) -> Result<(), ArrayError>
+    where
+        S::Elem: Element,
+        B: Copy,
+        F: BinaryOperation<S::Elem, B>,
+        O: Operand<B, D>,
+        M: Operand<bool, D>,
+        S2: DataMut<Elem = F::Output>,
+        D2: Dimension,
+        C: Clone,
+        C2: Communicator,
+    {
+        let (other, mask) = (other.side(), mask.side());
+        let mine = if other.moves() {
+            self.lent_to_move()
+        } else {
+            self.lent()
+        };
+        out.update_from((Side::Array(mine), other, mask), &mut |out, a, b, mask| {
+            for (((out, &a), &b), &mask) in out.iter_mut().zip(a).zip(b).zip(mask) {
+                if mask {
+                    *out = op.apply(a, b);
+                }
+            }
+        })
     }
 }
 
@@ -167,7 +359,16 @@ where
         self.data.map_inplace(f);
     }
 
-    /// Changes each element by `f` of it and of the one of `other`. Local.
+    /// Replaces each element by an operation on it, padding included. Local.
+    pub fn unary_inplace<O: UnaryOperation<S::Elem, Output = S::Elem>>(&mut self, op: O)
+    where
+        S::Elem: Copy,
+    {
+        self.map_inplace(|x| *x = op.apply(*x));
+    }
+
+    /// Changes each element by `f` of it and of the one of `other`, which broadcasts to this array. Local; with
+    /// [`Equalised`](crate::Equalised), which moves the other array, collective.
     ///
     /// Padding is changed too where both have the same, and left alone otherwise.
     ///
@@ -178,26 +379,35 @@ where
         other: impl Operand<T, D>,
         f: impl Fn(&mut S::Elem, T),
     ) -> Result<(), ArrayError> {
-        match other.side() {
-            Side::Scalar(b) => self.data.map_inplace(|a| f(a, b)),
-            Side::Array(b, PartRef(part)) => {
-                self.part.check_compatible(part)?;
-                if self.part.same_storage(part) {
-                    Zip::from(&mut self.data).and(&b).for_each(|a, &b| f(a, b));
-                } else {
-                    let own = self.part.owned_of_mut(self.data.view_mut());
-                    if !own.is_empty() {
-                        Zip::from(own)
-                            .and(part.owned_of(b))
-                            .for_each(|a, &b| f(a, b));
-                    }
+        self.update_from(
+            (other.side(), NOTHING, NOTHING),
+            &mut |mine, other, _, _| {
+                for (mine, &other) in mine.iter_mut().zip(other) {
+                    f(mine, other);
                 }
-            }
-        }
-        Ok(())
+            },
+        )
     }
 
-    /// Copies the elements of `other`, or one value, into this array. Local.
+    /// Replaces each element by an operation on it and the one of `other`. Local; with [`Equalised`](crate::Equalised)
+    /// collective.
+    ///
+    /// # Errors
+    /// As [`zip_map_inplace`](Self::zip_map_inplace).
+    pub fn binary_inplace<B, F>(
+        &mut self,
+        op: F,
+        other: impl Operand<B, D>,
+    ) -> Result<(), ArrayError>
+    where
+        S::Elem: Copy,
+        B: Copy,
+        F: BinaryOperation<S::Elem, B, Output = S::Elem>,
+    {
+        self.zip_map_inplace(other, |a, b| *a = op.apply(*a, b))
+    }
+
+    /// Copies the elements of `other`, or one value, into this array. Local; with [`Equalised`](crate::Equalised) collective.
     ///
     /// # Errors
     /// As [`zip_map_inplace`](Self::zip_map_inplace).
@@ -206,6 +416,200 @@ where
         S::Elem: Copy,
     {
         self.zip_map_inplace(other, |a, b| *a = b)
+    }
+
+    /// Changes this array by what `change` does with slices of it and of the operands, which broadcast to it.
+    pub(crate) fn update_from<T, U, V>(
+        &mut self,
+        (t, u, v): (Side<'_, T>, Side<'_, U>, Side<'_, V>),
+        change: &mut dyn FnMut(&mut [S::Elem], &[T], &[U], &[V]),
+    ) -> Result<(), ArrayError>
+    where
+        T: Copy,
+        U: Copy,
+        V: Copy,
+    {
+        let guests = [t.guest(), u.guest(), v.guest()];
+        for &guest in guests.iter().flatten() {
+            check_served(guest, &self.part)?;
+        }
+        let stored = all_store(&guests, &self.part);
+        // All moves are made before anything is changed.
+        let t = t.placed(&self.part, stored)?;
+        let u = u.placed(&self.part, stored)?;
+        let v = v.placed(&self.part, stored)?;
+        let mut out = self.data.view_mut().into_dyn();
+        if !stored {
+            out = self.part.owned_of_mut(out);
+        }
+        if out.is_empty() {
+            return Ok(());
+        }
+        let shape = out.raw_dim();
+        let rank = self.comm.rank();
+        let operands = Operands(
+            stretched(&t, &shape, rank)?,
+            stretched(&u, &shape, rank)?,
+            stretched(&v, &shape, rank)?,
+        );
+        update(out, operands, change);
+        Ok(())
+    }
+}
+
+impl<'a, T> Side<'a, T> {
+    fn guest(&self) -> Option<Guest<'a>> {
+        match self {
+            Side::Scalar(_) => None,
+            Side::Array(lent) => Some(Guest {
+                part: lent.part,
+                moves: lent.carry.is_some(),
+            }),
+        }
+    }
+
+    /// The elements that this rank's part of `result` takes; collective where the array must be moved.
+    fn placed(
+        self,
+        result: &Arc<Part>,
+        stored: bool,
+    ) -> Result<CowArray<'a, T, IxDyn>, ArrayError> {
+        let lent = match self {
+            Side::Scalar(value) => return Ok(ndarray::arr0(value).into_dyn().into()),
+            Side::Array(lent) => lent,
+        };
+        if stored {
+            return Ok(lent.stored.into());
+        }
+        let Lent {
+            stored,
+            part,
+            carry,
+        } = lent;
+        if let Some(carry) = carry
+            && !crate::meet::serves(part.distribution(), result.distribution())
+        {
+            let mut moved = carry(result.distribution())?;
+            if part.distribution().global_shape() == result.distribution().global_shape() {
+                // It has the padding of the result.
+                for (axis, range) in result.owned().iter().enumerate() {
+                    moved.slice_axis_inplace(Axis(axis), Slice::from(range.clone()));
+                }
+            }
+            return Ok(moved.into());
+        }
+        Ok(part.owned_of(stored).into())
+    }
+}
+
+/// Whether all arrays have the elements of `result`, and the same padding.
+fn all_store(guests: &[Option<Guest<'_>>], result: &Part) -> bool {
+    guests
+        .iter()
+        .flatten()
+        .all(|guest| result.same_storage(guest.part) && result.check_compatible(guest.part).is_ok())
+}
+
+/// A view of `elements` stretched to `shape`.
+fn stretched<'v, T>(
+    elements: &'v CowArray<'_, T, IxDyn>,
+    shape: &IxDyn,
+    rank: usize,
+) -> Result<ArrayViewD<'v, T>, ArrayError> {
+    let found = elements.broadcast(shape.clone());
+    found.ok_or_else(|| ArrayError::LocalShape {
+        rank,
+        given: elements.shape().to_vec(),
+        allowed: shape.slice().to_vec(),
+    })
+}
+
+/// A new array from up to three operands, of which one at least is an array: what `push` makes of slices of them.
+pub(crate) fn combine<T, U, V, R, D, C>(
+    (t, u, v): (Side<'_, T>, Side<'_, U>, Side<'_, V>),
+    comm: &C,
+    push: &mut dyn FnMut(&[T], &[U], &[V], &mut Vec<R>),
+) -> Result<LocalArray<R, D, C>, ArrayError>
+where
+    T: Copy,
+    U: Copy,
+    V: Copy,
+    R: Zeroable,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    let guests = [t.guest(), u.guest(), v.guest()];
+    let arrays: Vec<Guest<'_>> = guests.iter().flatten().copied().collect();
+    let rank = comm.rank();
+    let part = meet(&arrays, comm)?;
+    crate::part::check_ndim::<D>(part.distribution())?;
+    let stored = all_store(&guests, &part);
+    let t = t.placed(&part, stored)?;
+    let u = u.placed(&part, stored)?;
+    let v = v.placed(&part, stored)?;
+    let extents = if stored {
+        part.shape().to_vec()
+    } else {
+        part.owned().iter().map(ExactSizeIterator::len).collect()
+    };
+    let shape = IxDyn(&extents);
+    // Where this rank has no element of the result the extents of the operands may be others.
+    let found: ArrayD<R> = if extents.contains(&0) {
+        part.zeros::<R, IxDyn>()?
+    } else {
+        let operands = Operands(
+            stretched(&t, &shape, rank)?,
+            stretched(&u, &shape, rank)?,
+            stretched(&v, &shape, rank)?,
+        );
+        let found = collect(operands, rank, push)?;
+        if stored || part.is_unpadded() {
+            found
+        } else {
+            let mut padded = part.zeros::<R, IxDyn>()?;
+            let owned = part.owned_of_mut(padded.view_mut());
+            for (slot, value) in owned.into_iter().zip(found) {
+                *slot = value;
+            }
+            padded
+        }
+    };
+    let data = found
+        .into_dimensionality()
+        .map_err(|_| ArrayError::InvalidDimension {
+            what: "number of dimensions",
+            given: D::NDIM.unwrap_or(extents.len()),
+            ndim: extents.len(),
+        })?;
+    Ok(LocalArray {
+        data,
+        part,
+        comm: comm.clone(),
+    })
+}
+
+/// A new array from an array and an operand.
+pub(crate) fn zip_two<A, B, R, D, C>(
+    mine: Lent<'_, A>,
+    other: Side<'_, B>,
+    comm: &C,
+    f: impl Fn(A, B) -> R,
+) -> Result<LocalArray<R, D, C>, ArrayError>
+where
+    A: Copy,
+    B: Copy,
+    R: Zeroable,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    let mine = Side::Array(mine);
+    match other {
+        Side::Scalar(b) => combine((mine, NOTHING, NOTHING), comm, &mut |a, _, _, out| {
+            out.extend(a.iter().map(|&a| f(a, b)));
+        }),
+        other => combine((mine, other, NOTHING), comm, &mut |a, b, _, out| {
+            out.extend(a.iter().zip(b).map(|(&a, &b)| f(a, b)));
+        }),
     }
 }
 

@@ -1,29 +1,50 @@
 //! Operators: `&a + &b` is a `Result`, `&a + 2.0` an array; each with its form in place.
 //!
-//! Integers wrap, and a quotient by zero is 0 (see [`Arithmetic`](crate::Arithmetic)).
+//! They are Rust's: `/` on integers truncates and `%` has the sign of the dividend. Integers wrap, and a quotient by zero is 0
+//! (see [`Arithmetic`]). `NumPy`'s own division is [`true_divide`](LocalArrayBase::true_divide),
+//! [`floor_divide`](LocalArrayBase::floor_divide) and [`remainder`](LocalArrayBase::remainder).
 
 use std::ops;
 
 use dist_comm::Communicator;
-use ndarray::{Data, DataMut, Dimension};
+use ndarray::{Data, DataMut, DimMax, Dimension};
 
-use crate::{Arithmetic, ArrayError, Bitwise, LocalArray, LocalArrayBase, Operand};
+use crate::ufunc::Shift;
+use crate::{Arithmetic, ArrayError, Bitwise, Equalised, LocalArray, LocalArrayBase, Operand};
 
 macro_rules! operator {
     ($bound:ident: $($op:ident $fn:ident, $assign:ident $assign_fn:ident, $try:ident $kernel:ident $sign:literal;)*) => {$(
-        /// Element by element, of two arrays whose elements lie on the same ranks. Local.
-        impl<S, S2, D, C, C2> ops::$op<&LocalArrayBase<S2, D, C2>> for &LocalArrayBase<S, D, C>
+        /// Element by element, of two arrays whose elements lie on the same ranks; shapes broadcast. Local.
+        impl<S, S2, D, D2, C, C2> ops::$op<&LocalArrayBase<S2, D2, C2>> for &LocalArrayBase<S, D, C>
         where
             S: Data<Elem: $bound>,
             S2: Data<Elem = S::Elem>,
-            D: Dimension,
+            D: Dimension + DimMax<D2>,
+            D2: Dimension,
             C: Communicator + Clone,
             C2: Communicator,
         {
-            type Output = Result<LocalArray<S::Elem, D, C>, ArrayError>;
+            type Output = Result<LocalArray<S::Elem, <D as DimMax<D2>>::Output, C>, ArrayError>;
 
-            fn $fn(self, other: &LocalArrayBase<S2, D, C2>) -> Self::Output {
-                self.zip_map(other, S::Elem::$kernel)
+            fn $fn(self, other: &LocalArrayBase<S2, D2, C2>) -> Self::Output {
+                self.zip_elements(other, S::Elem::$kernel)
+            }
+        }
+
+        /// Element by element, of two arrays that are brought together first. Collective.
+        impl<S, S2, D, D2, C, C2> ops::$op<Equalised<&LocalArrayBase<S2, D2, C2>>> for &LocalArrayBase<S, D, C>
+        where
+            S: Data<Elem: $bound>,
+            S2: Data<Elem = S::Elem>,
+            D: Dimension + DimMax<D2>,
+            D2: Dimension,
+            C: Communicator + Clone,
+            C2: Communicator + Clone,
+        {
+            type Output = Result<LocalArray<S::Elem, <D as DimMax<D2>>::Output, C>, ArrayError>;
+
+            fn $fn(self, other: Equalised<&LocalArrayBase<S2, D2, C2>>) -> Self::Output {
+                self.zip_elements(other, S::Elem::$kernel)
             }
         }
 
@@ -38,7 +59,7 @@ macro_rules! operator {
             type Output = LocalArray<T, D, C>;
 
             fn $fn(self, value: T) -> Self::Output {
-                self.map(|&element| element.$kernel(value))
+                self.each(|element| element.$kernel(value))
             }
         }
 
@@ -87,6 +108,11 @@ operator! { Bitwise:
     BitXor bitxor, BitXorAssign bitxor_assign, try_xor_assign xor "^";
 }
 
+operator! { Shift:
+    Shl shl, ShlAssign shl_assign, try_shl_assign shifted_left "<<";
+    Shr shr, ShrAssign shr_assign, try_shr_assign shifted_right ">>";
+}
+
 impl<S, D, C> ops::Neg for &LocalArrayBase<S, D, C>
 where
     S: Data<Elem: Arithmetic>,
@@ -96,7 +122,7 @@ where
     type Output = LocalArray<S::Elem, D, C>;
 
     fn neg(self) -> Self::Output {
-        self.map(|&element| element.negated())
+        self.each(Arithmetic::negated)
     }
 }
 
@@ -109,7 +135,7 @@ where
     type Output = LocalArray<S::Elem, D, C>;
 
     fn not(self) -> Self::Output {
-        self.map(|&element| element.inverted())
+        self.each(Bitwise::inverted)
     }
 }
 
@@ -128,7 +154,7 @@ macro_rules! value_first {
             type Output = LocalArray<$t, D, C>;
 
             fn $fn(self, array: &LocalArrayBase<S, D, C>) -> Self::Output {
-                array.map(|&element| self.$kernel(element))
+                array.each(|element| self.$kernel(element))
             }
         }
     )*};
@@ -139,3 +165,4 @@ value_first! { Add add plus, Sub sub minus, Mul mul times, Div div over, Rem rem
     half::f16 half::bf16 num_complex::Complex32 num_complex::Complex64
 ) }
 value_first! { BitAnd bitand and, BitOr bitor or, BitXor bitxor xor; (bool i8 i16 i32 i64 u8 u16 u32 u64) }
+value_first! { Shl shl shifted_left, Shr shr shifted_right; (i8 i16 i32 i64 u8 u16 u32 u64) }

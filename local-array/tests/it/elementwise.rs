@@ -1,0 +1,142 @@
+//! Laws of element-wise operations over random shapes, distributions and numbers of ranks.
+
+use dist_comm::{Communicator, ThreadComm};
+use local_array::{Equalised, LocalArray, equalise, ufunc, where_};
+use ndarray::{ArrayD, IxDyn};
+use proptest::prelude::*;
+
+use crate::cases::numpy::{gathered, spread, whole_alike};
+use crate::cases::plain::{self, Kind};
+use crate::cases::{Outcome, same};
+use crate::properties::{config, kind, on_threads};
+
+/// A shape, which of its axes have extent 1 in an operand, and how many leading ones that lacks; and its distribution.
+#[derive(Clone, Debug)]
+struct Operand {
+    shape: Vec<u64>,
+    kinds: Vec<Kind>,
+    padding: u64,
+}
+
+fn operand(shape: Vec<u64>) -> impl Strategy<Value = Operand> {
+    let ndim = shape.len();
+    (
+        prop::collection::vec(any::<bool>(), ndim),
+        0..=ndim,
+        prop::collection::vec(kind(), ndim),
+        0..3_u64,
+    )
+        .prop_map(move |(ones, dropped, kinds, padding)| {
+            let extents = shape.iter().zip(&ones).map(|(&n, &one)| if one { 1 } else { n });
+            Operand {
+                shape: extents.skip(dropped).collect(),
+                kinds: kinds.into_iter().skip(dropped).collect(),
+                padding,
+            }
+        })
+}
+
+/// A number of ranks, a shape, and two operands that broadcast to it.
+fn pair() -> impl Strategy<Value = (usize, [Operand; 2])> {
+    (1..8_usize, prop::collection::vec(0..7_u64, 0..4)).prop_flat_map(|(ranks, shape)| {
+        (Just(ranks), [operand(shape.clone()), operand(shape)])
+    })
+}
+
+fn plain_array(operand: &Operand, scale: i64) -> ArrayD<i64> {
+    let extents: Vec<usize> = operand.shape.iter().map(|&n| n as usize).collect();
+    let mut next = 0;
+    ArrayD::from_shape_simple_fn(IxDyn(&extents), || {
+        next += 1;
+        scale * next
+    })
+}
+
+/// `f` of both, broadcast by `ndarray`.
+fn broadcast(a: &ArrayD<i64>, b: &ArrayD<i64>, f: impl Fn(i64, i64) -> i64) -> ArrayD<i64> {
+    let sum = a + b;
+    let (a, b) = (a.broadcast(sum.raw_dim()).unwrap(), b.broadcast(sum.raw_dim()).unwrap());
+    ndarray::Zip::from(a).and(b).map_collect(|&a, &b| f(a, b))
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn equalised_arrays_broadcast_as_plain_ones((ranks, [a, b]) in pair()) {
+        let wanted = [
+            broadcast(&plain_array(&a, 1), &plain_array(&b, 10), |x, y| x - 3 * y),
+            broadcast(&plain_array(&a, 1), &plain_array(&b, 10), |x, y| if x % 2 == 0 { x } else { y }),
+        ];
+        on_threads(ranks, |comm| {
+            let comm: &dyn Communicator = comm;
+            let place = |o: &Operand, scale| {
+                let d = plain::distribution(&o.shape, &o.kinds, o.padding, ranks);
+                spread(&plain_array(o, scale), &d, comm)
+            };
+            let (x, y) = (place(&a, 1)?, place(&b, 10)?);
+            let f = |x: i64, y: i64| x - 3 * y;
+            whole_alike(&x.zip_map(Equalised(&y), f).or_else(|_| y.zip_map(Equalised(&x), |y, x| f(x, y)))
+                .or_else(|_| { let (x, y) = equalise(&x, &y)?; x.zip_map(&y, f) })?, &wanted[0], 0.0, "zip_map")?;
+            let threes = &y * 3;
+            whole_alike(&(&x - Equalised(&threes))?, &wanted[0], 0.0, "operator")?;
+            whole_alike(&x.binary(ufunc::Subtract, Equalised(&threes))?, &wanted[0], 0.0, "binary")?;
+            let (p, q) = equalise(&x, &y)?;
+            whole_alike(&p.zip_map(&q, f)?, &wanted[0], 0.0, "equalise")?;
+            let even = x.remainder(2)?.equal(0)?;
+            whole_alike(&where_(&even, &x, Equalised(&y))?, &wanted[1], 0.0, "where")
+        })?;
+    }
+
+    #[test]
+    fn what_is_replicated_needs_no_communication((ranks, [a, b]) in pair()) {
+        let wanted = broadcast(&plain_array(&a, 1), &plain_array(&b, 10), |x, y| x + y);
+        on_threads(ranks, |comm| {
+            let comm: &dyn Communicator = comm;
+            let shape: Vec<u64> = wanted.shape().iter().map(|&n| n as u64).collect();
+            let mut kinds = if a.shape.len() >= b.shape.len() { a.kinds.clone() } else { b.kinds.clone() };
+            kinds.resize(shape.len(), Kind::Block);
+            let d = plain::distribution(&shape, &kinds, 1, ranks);
+            let mut out = LocalArray::<i64, IxDyn, _>::zeros(&d, comm)?;
+            let place = |o: &Operand, scale| -> Result<_, crate::cases::Failure> {
+                let d = plain::distribution(&o.shape, &o.kinds, o.padding, ranks);
+                Ok(spread(&plain_array(o, scale), &d, comm)?.replicate_like(&out)?)
+            };
+            let (x, y) = (place(&a, 1)?, place(&b, 10)?);
+            // Only rank 0 goes on at first: were there communication, it would wait.
+            let sum = if comm.rank() == 0 { Some((&x + &y)?) } else { None };
+            comm.barrier()?;
+            let sum = match sum { Some(sum) => sum, None => (&x + &y)? };
+            whole_alike(&sum, &wanted, 0.0, "sum")?;
+            x.binary_into(ufunc::Add, &y, &mut out)?;
+            same(gathered(&out)?, wanted.clone(), "into")
+        })?;
+    }
+
+    #[test]
+    fn arithmetic_keeps_its_laws(numbers in prop::collection::vec(any::<(i16, i16)>(), 0..40), ranks in 1..5_usize) {
+        let n = numbers.len() as u64;
+        let outcome = ThreadComm::run(ranks, |comm| -> Result<(), String> {
+            let check = || -> Outcome {
+                let d = plain::distribution(&[n], &[Kind::Cyclic(3)], 0, ranks);
+                let a = LocalArray::<i16, IxDyn, _>::from_fn(&d, comm, |g| numbers[g[0] as usize].0)?;
+                let b = LocalArray::<i16, IxDyn, _>::from_fn(&d, comm, |g| numbers[g[0] as usize].1)?;
+                // a = (a // b) · b + a mod b, and the same truncated, wherever b is not 0
+                let floored = (&(&a.floor_divide(&b)? * &b)? + &a.remainder(&b)?)?;
+                let truncated = (&(&(&a / &b)? * &b)? + &a.fmod(&b)?)?;
+                let zero = b.equal(0)?;
+                same(where_(&zero, &a, &floored)?.local(), a.local(), "floored")?;
+                same(where_(&zero, &a, &truncated)?.local(), a.local(), "truncated")?;
+                same((&a + &b)?.local(), (&b + &a)?.local(), "+ commutes")?;
+                same((!&(&a & &b)?).local(), (&!&a | &!&b)?.local(), "de Morgan")?;
+                same(a.binary(ufunc::Reflected(ufunc::Subtract), &b)?.local(), (&b - &a)?.local(), "reflected")?;
+                let less = a.less(&b)?;
+                same((!&less).local(), a.greater_equal(&b)?.local(), "an order")?;
+                same(a.maximum(&b)?.local(), where_(&less, &b, &a)?.local(), "maximum")?;
+                same(a.clip(-5, 5)?.local(), a.maximum(-5)?.minimum(5)?.local(), "clip")
+            };
+            check().map_err(|failure| failure.to_string())
+        });
+        prop_assert!(outcome.is_ok(), "{:?}", outcome.err());
+    }
+}
