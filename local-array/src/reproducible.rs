@@ -75,9 +75,10 @@ parts! {
 /// | `mean` | that sum over the number of elements |
 /// | `var`, `std` | exact sums of elements and of squares; beyond 1e150 the squares leave the range |
 /// | `dot`, `vdot` | the exact sum of exact products, rounded once |
+/// | `prod`, `cumsum`, `cumprod` | a fixed tree over global indices |
 #[must_use]
 pub struct Reproducible<'a, S: RawData, D, C> {
-    array: &'a LocalArrayBase<S, D, C>,
+    pub(crate) array: &'a LocalArrayBase<S, D, C>,
 }
 
 impl<S: RawData, D, C> fmt::Debug for Reproducible<'_, S, D, C>
@@ -267,7 +268,7 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
 /// Reductions over some axes whose bits do not depend on the layout: see [`Reproducible`]. Made by [`Over::reproducible`].
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct ReproducibleOver<'a, T, C>(Over<'a, T, C>);
+pub struct ReproducibleOver<'a, T, C>(pub(crate) Over<'a, T, C>);
 
 impl<'a, T, C> Over<'a, T, C> {
     /// The same reductions, with bits that do not depend on the layout. Local; what follows is collective.
@@ -279,7 +280,7 @@ impl<'a, T, C> Over<'a, T, C> {
 }
 
 /// The result of a reduction over some axes.
-type Reduced<U, C> = Result<LocalArray<U, IxDyn, C>, ArrayError>;
+pub(crate) type Reduced<U, C> = Result<LocalArray<U, IxDyn, C>, ArrayError>;
 
 impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
     /// The sums. Collective.

@@ -268,7 +268,7 @@ where
 }
 
 /// A copy in another distribution, which follows from what all ranks share.
-pub(super) fn moved_to<T, S, D, D2, C>(
+pub(crate) fn moved_to<T, S, D, D2, C>(
     array: &LocalArrayBase<S, D, C>,
     to: &Distribution,
 ) -> Result<LocalArray<T, D2, C>, ArrayError>
@@ -284,7 +284,7 @@ where
 }
 
 /// A copy in another shape of as many elements.
-pub(super) fn reshape_to<T, S, D, D2, C>(
+pub(crate) fn reshape_to<T, S, D, D2, C>(
     array: &LocalArrayBase<S, D, C>,
     to: &Distribution,
 ) -> Result<LocalArray<T, D2, C>, ArrayError>

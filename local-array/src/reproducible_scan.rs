@@ -1,0 +1,275 @@
+//! [`Reproducible`] products and running sums and products: joined by a [fixed tree](crate::fixed_tree) over global indices.
+
+use std::sync::Arc;
+
+use dap_protocol::Element;
+use dist_comm::agree::agree;
+use dist_comm::{CommExt, Communicator};
+use dist_maps::Distribution;
+use ndarray::{Axis, Data, Dimension, Ix1, IxDyn};
+
+use crate::axis::axis_of;
+use crate::fixed_tree::{BLOCK, Line, aligned};
+use crate::linalg::{moved_to, reshape_to};
+use crate::reproducible::{Reduced, Reproducible, ReproducibleOver};
+use crate::same::same_everywhere;
+use crate::{Accumulate, Accumulator, ArrayError, Cast, LocalArray, LocalArrayBase, Summable};
+
+/// Elements of a block, as a length in memory.
+const LEN: usize = 128;
+const _: () = assert!(LEN as u64 == BLOCK);
+
+/// How elements are joined.
+#[derive(Clone, Copy)]
+enum Join {
+    Add,
+    Multiply,
+}
+
+impl Join {
+    fn neutral<A: Accumulator>(self) -> A {
+        match self {
+            Self::Add => A::ZERO,
+            Self::Multiply => A::ONE,
+        }
+    }
+
+    #[inline]
+    fn of<A: Accumulator>(self, left: A, right: A) -> A {
+        match self {
+            Self::Add => left.add(right),
+            Self::Multiply => left.mul(right),
+        }
+    }
+}
+
+impl<S, D, C> Reproducible<'_, S, D, C>
+where
+    S: Data<Elem: Summable>,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    /// The product of all elements, the same bits for any layout; 1 of none. Collective.
+    ///
+    /// Axis by axis, from the last: along each by blocks of 128 indices, which are joined two by two. Elements are moved first
+    /// where an axis does not lie in such blocks: on cyclic and unstructured layouts a rank then has a second copy of its share.
+    ///
+    /// # Errors
+    /// As [`redistribute`](LocalArrayBase::redistribute).
+    pub fn prod(&self) -> Result<<S::Elem as Summable>::Sum, ArrayError> {
+        type Sum<T> = <T as Summable>::Sum;
+        let axes: Vec<usize> = (0..self.array.ndim()).collect();
+        let all = products::<_, Sum<S::Elem>, _, _>(self.array, &axes)?;
+        let root = all.distribution().targets()[0];
+        let own = all.local().iter().next().map_or(<Sum<S::Elem> as Accumulate>::Acc::ONE, |x| x.widen());
+        Ok(Accumulate::narrow(self.array.comm().broadcast_value(root, own)?))
+    }
+
+    /// The running sums along an axis, the same bits for any layout; distributed as the array. Collective.
+    ///
+    /// Along the axis, elements are added one after the other within blocks of 128 indices, and what stands before a block is a
+    /// tree of blocks. Memory as for [`prod`](Self::prod).
+    ///
+    /// # Errors
+    /// [`ArrayError::InvalidDimension`] or [`ArrayError::Argument`] for an axis that is not there or differs between ranks; as
+    /// [`redistribute`](LocalArrayBase::redistribute).
+    #[expect(clippy::type_complexity, reason = "an array of sums")]
+    pub fn cumsum(&self, axis: i32) -> Result<LocalArray<<S::Elem as Summable>::Sum, D, C>, ArrayError> {
+        self.running("cumsum", axis, Join::Add)
+    }
+
+    /// The running products along an axis, the same bits for any layout; as [`cumsum`](Self::cumsum). Collective.
+    ///
+    /// # Errors
+    /// As [`cumsum`](Self::cumsum).
+    #[expect(clippy::type_complexity, reason = "an array of products")]
+    pub fn cumprod(&self, axis: i32) -> Result<LocalArray<<S::Elem as Summable>::Sum, D, C>, ArrayError> {
+        self.running("cumprod", axis, Join::Multiply)
+    }
+
+    /// The running sums of all elements in C order (`NumPy`'s `axis=None`), in blocks over all ranks. Collective.
+    ///
+    /// # Errors
+    /// As [`redistribute`](LocalArrayBase::redistribute).
+    #[expect(clippy::type_complexity, reason = "an array of sums")]
+    pub fn cumsum_flat(&self) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
+        self.running_flat(Join::Add)
+    }
+
+    /// The running products of all elements in C order, in blocks over all ranks. Collective.
+    ///
+    /// # Errors
+    /// As [`redistribute`](LocalArrayBase::redistribute).
+    #[expect(clippy::type_complexity, reason = "an array of products")]
+    pub fn cumprod_flat(&self) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
+        self.running_flat(Join::Multiply)
+    }
+
+    #[expect(clippy::type_complexity, reason = "an array of sums")]
+    fn running(
+        &self,
+        what: &'static str,
+        axis: i32,
+        join: Join,
+    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, D, C>, ArrayError> {
+        let place = axis_of(axis, self.array.ndim());
+        same_everywhere(self.array.comm(), what, &place.as_ref().ok())?;
+        let place = place?;
+        let to = aligned(self.array.distribution(), place)?;
+        let moved: LocalArray<S::Elem, IxDyn, C> = moved_to(self.array, &to)?;
+        let sums = scan::<_, <S::Elem as Summable>::Sum, _>(&moved, place, join)?;
+        moved_to(&sums, self.array.distribution())
+    }
+
+    #[expect(clippy::type_complexity, reason = "an array of sums")]
+    fn running_flat(&self, join: Join) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
+        let flat = self.array.distribution().global_size()?;
+        let comm = self.array.comm();
+        let blocks = Distribution::over(comm.size()).shape([flat]).grid([comm.size()]).block(0).build()?;
+        let to = aligned(&blocks, 0)?;
+        let moved: LocalArray<S::Elem, IxDyn, C> = reshape_to(self.array, &to)?;
+        scan::<_, <S::Elem as Summable>::Sum, _>(&moved, 0, join)?.into_dimensionality()
+    }
+}
+
+impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
+    /// The products, axis by axis from the last: see [`Reproducible::prod`]. Collective.
+    ///
+    /// # Errors
+    /// As [`Over::prod`](crate::Over::prod).
+    pub fn prod(&self) -> Reduced<T::Sum, C> {
+        let over = &self.0;
+        let distribution = over.part.distribution();
+        let axes = over.axes.listed(distribution.ndim());
+        same_everywhere(over.comm, "prod", &("reproducible", axes.as_ref().ok(), over.keepdims))?;
+        let mut axes = axes?;
+        axes.sort_unstable();
+        let array = LocalArrayBase {
+            data: over.stored.view(),
+            part: Arc::clone(over.part),
+            comm: over.comm.clone(),
+        };
+        let products = products::<_, T::Sum, _, _>(&array, &axes)?;
+        if !over.keepdims {
+            return Ok(products);
+        }
+        // The same ranks have the same elements, with an axis of one element where there was none.
+        let kept = distribution.reduce(Some(&axes), true)?;
+        let mut result: LocalArray<T::Sum, IxDyn, C> = agree(over.comm, LocalArray::zeros(&kept, over.comm.clone()))?;
+        let mut slots = result.owned_mut();
+        slots.iter_mut().zip(products.owned()).for_each(|(slot, &product)| *slot = product);
+        Ok(result)
+    }
+}
+
+/// The values of the blocks of each lane, one lane after the other.
+fn block_values<T: Copy, A: Accumulator, C: Communicator>(
+    moved: &LocalArray<T, IxDyn, C>,
+    axis: usize,
+    join: Join,
+    widen: impl Fn(T) -> A,
+) -> Vec<A> {
+    let mut values = Vec::new();
+    let mut lane_elements = Vec::new();
+    for lane in moved.data.lanes(Axis(axis)) {
+        lane_elements.clear();
+        lane_elements.extend(lane.iter().map(|&x| widen(x)));
+        let blocks = lane_elements.chunks(LEN);
+        values.extend(blocks.filter_map(|block| block.iter().copied().reduce(|a, b| join.of::<A>(a, b))));
+    }
+    values
+}
+
+/// Running results along an axis that lies in whole blocks.
+fn scan<T, A, C>(moved: &LocalArray<T, IxDyn, C>, axis: usize, join: Join) -> Result<LocalArray<A, IxDyn, C>, ArrayError>
+where
+    T: Cast<A>,
+    A: Accumulate,
+    C: Communicator + Clone,
+{
+    let (distribution, comm) = (moved.distribution(), moved.comm());
+    let mut result: LocalArray<A, IxDyn, C> = agree(comm, LocalArray::zeros(distribution, comm.clone()))?;
+    let Some(line) = Line::of(distribution, axis, comm.rank()) else {
+        return Ok(result);
+    };
+    let values = block_values(moved, axis, join, |x: T| x.cast().widen());
+    let lanes: usize = lanes(moved, axis);
+    let mut before = line.before(comm, lanes, &values, |a, b| join.of::<A::Acc>(a, b))?;
+    let targets = result.data.lanes_mut(Axis(axis));
+    for ((lane, mut target), counter) in moved.data.lanes(Axis(axis)).into_iter().zip(targets).zip(&mut before) {
+        // What stands before the block, and what the block comes to so far.
+        let mut prefix = None;
+        let mut within: Option<A::Acc> = None;
+        for (i, (x, slot)) in lane.iter().zip(&mut target).enumerate() {
+            if i % LEN == 0 {
+                if let Some(block) = within.take() {
+                    counter.push(block, |a, b| join.of::<A::Acc>(a, b));
+                }
+                prefix = counter.join(|a, b| join.of::<A::Acc>(a, b));
+            }
+            let x = x.cast().widen();
+            let block = within.map_or(x, |within| join.of(within, x));
+            within = Some(block);
+            *slot = A::narrow(prefix.map_or(block, |prefix| join.of(prefix, block)));
+        }
+    }
+    Ok(result)
+}
+
+/// How many lanes along `axis` a rank has.
+fn lanes<T, C: Communicator>(moved: &LocalArray<T, IxDyn, C>, axis: usize) -> usize {
+    let extents = moved.data.shape().iter().enumerate();
+    extents.filter(|(number, _)| *number != axis).map(|(_, n)| n).product()
+}
+
+/// The products over some axes, from the last.
+fn products<S, A, D, C>(array: &LocalArrayBase<S, D, C>, axes: &[usize]) -> Reduced<A, C>
+where
+    S: Data<Elem: Cast<A>>,
+    A: Accumulate,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    let Some((&last, others)) = axes.split_last() else {
+        return Ok(LocalArrayBase {
+            data: array.data.map(|x| x.cast()).into_dyn(),
+            part: Arc::clone(&array.part),
+            comm: array.comm.clone(),
+        });
+    };
+    let mut product: LocalArray<A, IxDyn, C> = product(array, last, |x: S::Elem| x.cast().widen())?;
+    for &axis in others.iter().rev() {
+        product = self::product(&product, axis, A::widen)?;
+    }
+    Ok(product)
+}
+
+/// The products over one axis.
+fn product<S, A, D, C>(
+    array: &LocalArrayBase<S, D, C>,
+    axis: usize,
+    widen: impl Fn(S::Elem) -> A::Acc,
+) -> Reduced<A, C>
+where
+    S: Data<Elem: Element>,
+    A: Accumulate,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    let comm = array.comm();
+    let to = aligned(array.distribution(), axis)?;
+    let moved: LocalArray<S::Elem, IxDyn, C> = moved_to(array, &to)?;
+    let reduced = array.distribution().reduce(Some(&[axis]), false)?;
+    let mut result: LocalArray<A, IxDyn, C> = agree(comm, LocalArray::zeros(&reduced, comm.clone()))?;
+    let Some(line) = Line::of(&to, axis, comm.rank()) else {
+        return Ok(result);
+    };
+    let join = Join::Multiply;
+    let values = block_values(&moved, axis, join, widen);
+    let lanes = lanes(&moved, axis);
+    let totals = line.total(comm, lanes, &values, join.neutral(), |a, b| join.of::<A::Acc>(a, b))?;
+    if let Some(totals) = totals {
+        result.owned_mut().iter_mut().zip(totals).for_each(|(slot, total)| *slot = A::narrow(total));
+    }
+    Ok(result)
+}
