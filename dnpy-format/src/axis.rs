@@ -155,12 +155,14 @@ fn wanted(dim: &DimDict, map: &DimMap, extent: Extent) -> Range<usize> {
 
 /// The axis that has the meant elements of `dim` on one coordinate, and that coordinate.
 fn target(dim: &DimDict, skip: usize, count: usize) -> Result<(AxisDist, usize), DnpyError> {
+    let block = |first: u64| {
+        let bounds = vec![0, first, first + count as u64, dim.size()];
+        Ok((AxisDist::block_bounds(bounds)?, 1))
+    };
     Ok(match dim.dist() {
-        Dist::Block { start, .. } => {
-            let first = start + skip as u64;
-            let bounds = vec![0, first, first + count as u64, dim.size()];
-            (AxisDist::block_bounds(bounds)?, 1)
-        }
+        Dist::Block { start, .. } => return block(start + skip as u64),
+        // dealt no more than once around: a block, however many ranks there are
+        Dist::Cyclic { start, block_size } if count as u64 <= *block_size => return block(*start),
         Dist::Cyclic { block_size, .. } => {
             let axis = AxisDist::cyclic(dim.size(), dim.grid_size(), *block_size)?;
             (axis, dim.grid_rank())

@@ -1,7 +1,7 @@
 //! [`PartFile`]: one part in a file, opened by its header; `load`, `inspect`, `read_into`.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use dap_protocol::{DistBuffer, Element, HostArray};
@@ -44,7 +44,7 @@ impl PartFile {
     /// file has fewer elements than its headers say.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DnpyError> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(DnpyError::io("open", path))?;
+        let file = open(path)?;
         Self::from_file(path, file).map_err(|e| e.in_file(path))
     }
 
@@ -121,6 +121,24 @@ impl PartFile {
         let map = MappedFile::new(&self.file).map_err(DnpyError::io("map", &self.path))?;
         Ok(MappedPart::new(self.path.clone(), self.info.clone(), map))
     }
+}
+
+/// Opens a regular file for reading; anything else is refused before it is opened, for to open a
+/// pipe is to wait for its writer, and a device may never end.
+pub(crate) fn open(path: &Path) -> Result<File, DnpyError> {
+    let open = |meta: fs::Metadata| {
+        if meta.is_file() {
+            File::open(path)
+        } else {
+            Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "no regular file",
+            ))
+        }
+    };
+    fs::metadata(path)
+        .and_then(open)
+        .map_err(DnpyError::io("open", path))
 }
 
 /// Refuses a file that is shorter than its headers say.
@@ -246,7 +264,7 @@ pub fn read_into<T: Element>(path: impl AsRef<Path>, out: &mut [T]) -> Result<Pa
 
 /// A reader for what is no regular file (a pipe has no length and cannot be mapped).
 fn stream(path: &Path) -> Result<Option<BufReader<File>>, DnpyError> {
-    let meta = std::fs::metadata(path).map_err(DnpyError::io("open", path))?;
+    let meta = fs::metadata(path).map_err(DnpyError::io("open", path))?;
     if meta.is_file() {
         return Ok(None);
     }

@@ -177,7 +177,10 @@ pub(crate) fn header_of<R: Read>(
             encoding: "ASCII",
         });
     }
-    let text: String = bytes.into_iter().map(char::from).collect();
+    let text = String::from_utf8(bytes).map_err(|e| DnpyError::Encoding {
+        offset: text_offset + e.utf8_error().valid_up_to() as u64,
+        encoding: "ASCII",
+    })?;
     let (value, notes) = parse_with_notes(&text).map_err(|source| DnpyError::Literal {
         offset: text_offset + source.offset as u64,
         source,

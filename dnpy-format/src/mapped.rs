@@ -122,7 +122,7 @@ impl<T: Element> MappedArray<T> {
     /// As [`npy::header`] and [`MappedPart::part`].
     pub fn open_npy(path: impl AsRef<Path>) -> Result<Self, DnpyError> {
         let path = path.as_ref();
-        let file = std::fs::File::open(path).map_err(DnpyError::io("open", path))?;
+        let file = crate::file::open(path)?;
         let header = npy::header_of_file(&file).map_err(|e| e.in_file(path))?;
         crate::file::check_len(&file, &header).map_err(|e| e.in_file(path))?;
         let map = MappedFile::new(&file).map_err(DnpyError::io("map", path))?;

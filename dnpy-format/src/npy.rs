@@ -53,7 +53,7 @@ pub(crate) use payload::{
 };
 
 use crate::DnpyError;
-use crate::file::{check_len, elements_of};
+use crate::file::{check_len, elements_of, open};
 use crate::save::publish;
 use crate::source::Source;
 
@@ -71,7 +71,7 @@ pub fn read_header<R: Read + ?Sized>(reader: &mut R) -> Result<Header, DnpyError
 /// As [`read_header`], naming the file.
 pub fn header(path: impl AsRef<Path>) -> Result<Header, DnpyError> {
     let path = path.as_ref();
-    let file = File::open(path).map_err(DnpyError::io("open", path))?;
+    let file = open(path)?;
     header_of_file(&file).map_err(|e| e.in_file(path))
 }
 
@@ -99,7 +99,7 @@ pub fn read<T: Element, R: Read + ?Sized>(reader: &mut R) -> Result<HostArray<T>
 /// As [`read`], naming the file.
 pub fn load<T: Element>(path: impl AsRef<Path>) -> Result<HostArray<T>, DnpyError> {
     let path = path.as_ref();
-    let file = File::open(path).map_err(DnpyError::io("open", path))?;
+    let file = open(path)?;
     let whole = || {
         let header = header_of_file(&file)?;
         check_len(&file, &header)?;

@@ -71,6 +71,8 @@ impl Walk {
             src_stride: 1,
             dst_stride: 1,
         });
+        // a slower axis of one element is no level to descend
+        axes.retain(|axis| axis.src_extent != 1 || axis.pieces[..] != [Piece::single(0, 0, 1)]);
         // an axis that is copied whole becomes part of the next slower one
         while let [only] = inner.pieces[..]
             && let Some(slower) = axes.last()
@@ -282,6 +284,23 @@ mod tests {
         })
         .unwrap();
         assert_eq!(seen, [(40, 0, 60)]);
+    }
+
+    #[test]
+    fn one_element_of_a_longer_axis_is_no_axis_of_one_element() {
+        let pieces = vec![
+            vec![Piece::single(0, 0, 2)],
+            vec![Piece::single(0, 0, 1)],
+            vec![Piece::single(0, 0, 1)],
+        ];
+        let walk = Walk::new(pieces, &[2, 3, 1], Order::C, &[1, 1, 1]);
+        let mut seen = Vec::new();
+        walk.for_each(&mut |src, dst, len| {
+            seen.push((src, dst, len));
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        assert_eq!(seen, [(0, 0, 1), (3, 1, 1)]);
     }
 
     #[test]

@@ -4,6 +4,9 @@
 mod common;
 #[path = "it/file.rs"]
 mod file;
+#[cfg(feature = "set")]
+#[path = "it/hostile.rs"]
+mod hostile;
 #[path = "it/interop.rs"]
 mod interop;
 #[path = "it/kill.rs"]

@@ -127,7 +127,7 @@ pub(crate) fn header_of<R: Read>(source: &mut Source<R>) -> Result<Header, DnpyE
     };
     let text_offset = source.offset();
     let bytes = source.bytes(len, "the .npy header")?;
-    let text = if version.0 == 3 {
+    let text = if version.0 == 3 || bytes.is_ascii() {
         String::from_utf8(bytes).map_err(|e| DnpyError::Encoding {
             offset: text_offset + e.utf8_error().valid_up_to() as u64,
             encoding: "UTF-8",
@@ -135,11 +135,16 @@ pub(crate) fn header_of<R: Read>(source: &mut Source<R>) -> Result<Header, DnpyE
     } else {
         bytes.into_iter().map(char::from).collect() // Latin-1
     };
-    // one byte of Latin-1 may be two of the text
-    let in_file = |at: usize| match version.0 {
-        3 => at,
-        _ => text.bytes().take(at).filter(|b| b & 0xc0 != 0x80).count(),
+    // one byte of Latin-1 may be two of the text: where the second ones are
+    let second: Vec<usize> = match version.0 {
+        3 => Vec::new(),
+        _ => text
+            .bytes()
+            .enumerate()
+            .filter_map(|(at, byte)| (byte & 0xc0 == 0x80).then_some(at))
+            .collect(),
     };
+    let in_file = |at: usize| at - second.partition_point(|&second| second < at);
     let (value, notes) = parse_with_notes(&text).map_err(|mut source| {
         source.offset = in_file(source.offset);
         DnpyError::Literal {

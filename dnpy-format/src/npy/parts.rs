@@ -1,6 +1,5 @@
 //! One rank's part of an array that lies whole in a `.npy` file.
 
-use std::fs::File;
 use std::path::Path;
 
 use dap_protocol::{DimData, DistBuffer, Element, HostArray, ProtocolVersion};
@@ -9,7 +8,7 @@ use super::header::{Header, element_count};
 use super::payload::{check_element, zeroed};
 use crate::DnpyError;
 use crate::axis::{Extent, Source};
-use crate::file::check_len;
+use crate::file::{check_len, open};
 use crate::sections::{Count, Walk, read_walk, strides};
 
 /// A part that was read from files, and what that took.
@@ -94,7 +93,7 @@ fn read_part<T: Element>(
     dim_data: &DimData,
     extent: Extent,
 ) -> Result<PartRead<T>, DnpyError> {
-    let file = File::open(path).map_err(DnpyError::io("open", path))?;
+    let file = open(path)?;
     let header = super::header_of_file(&file)?;
     check_element::<T>(&header)?;
     check_len(&file, &header)?;

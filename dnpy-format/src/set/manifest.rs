@@ -1,5 +1,7 @@
 //! [`Manifest`]: which files are the set, in JSON.
 
+use std::io::Read;
+
 use serde::{Deserialize, Serialize};
 
 use super::SetError;
@@ -182,13 +184,14 @@ impl Manifest {
         bytes
     }
 
-    pub(super) fn from_text(prefix: &Prefix, bytes: &[u8]) -> Result<Self, SetError> {
+    /// Reads no further than to the first byte that is wrong.
+    pub(super) fn from_reader(prefix: &Prefix, reader: impl Read) -> Result<Self, SetError> {
         let path = prefix.manifest();
         let refuse = |reason| SetError::Manifest {
             path: path.clone(),
             reason,
         };
-        let text: Text = serde_json::from_slice(bytes).map_err(|e| refuse(e.to_string()))?;
+        let text: Text = serde_json::from_reader(reader).map_err(|e| refuse(e.to_string()))?;
         if text.format != FORMAT || text.version != VERSION {
             let allowed = format!("allowed: format \"{FORMAT}\", version {VERSION}");
             let given = crate::error::excerpt(&text.format);

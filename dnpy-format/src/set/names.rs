@@ -78,7 +78,8 @@ impl Prefix {
         Ok(ranks)
     }
 
-    /// The parts of other saves than `save`, their leftover temporary files included.
+    /// The parts of other saves than `save`, their leftover temporary files included. A plainly named
+    /// part of the set `<prefix>_<16 hexadecimal digits>` looks like one, and is left alone.
     pub(super) fn of_other_saves(&self, save: SaveId) -> Result<Vec<String>, DnpyError> {
         let mut names = Vec::new();
         self.list(&mut |name| {
@@ -93,11 +94,21 @@ impl Prefix {
                 && let (Ok(id), Ok(rank)) = (id.parse::<SaveId>(), rank.parse::<usize>())
                 && id != save
                 && self.of_save(id, rank) == part
+                && !self.is_prefix(id)
             {
                 names.push(name.to_owned());
             }
         })?;
         Ok(names)
+    }
+
+    /// Whether `<prefix>_<id>` is a set by itself.
+    fn is_prefix(&self, id: SaveId) -> bool {
+        let other = Self {
+            dir: self.dir.clone(),
+            stem: format!("{}_{id}", self.stem),
+        };
+        other.manifest().exists() || other.marker().exists()
     }
 
     /// What stands between `<stem>_` and `.dnpy`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use dap_protocol::check::{self, EdgeReading, Strictness, set_report};
@@ -10,10 +10,11 @@ use dap_protocol::{DimData, ElementType, ProtocolVersion};
 use dist_maps::Distribution;
 
 use super::SetError;
-use super::manifest::Manifest;
+use super::manifest::{Manifest, PartRecord};
 use super::names::Prefix;
-use super::part::Part;
+use super::part::{Part, is_not_found};
 use super::place::place;
+use crate::file::open;
 use crate::{DnpyError, PartInfo, Repair};
 
 /// How often a set that is replaced while it is opened is tried again.
@@ -154,8 +155,19 @@ impl Set {
         if !mixed.is_empty() {
             return Err(SetError::Mixed { files: mixed, save }.into());
         }
-        let paths = manifest.parts().iter().map(|p| prefix.path(p.file()));
-        let parts = paths.map(Part::new).collect::<Result<Vec<_>, _>>()?;
+        let part = |record: &PartRecord| {
+            let path = prefix.path(record.file());
+            match Part::new(path.clone()) {
+                // removed since its length was looked at
+                Err(e) if is_not_found(&e) => Err(SetError::Missing { path, ranks }.into()),
+                part => part,
+            }
+        };
+        let parts = manifest
+            .parts()
+            .iter()
+            .map(part)
+            .collect::<Result<Vec<_>, _>>()?;
         if check_hashes {
             check_hashes_of(&parts, &manifest)?;
         }
@@ -384,9 +396,9 @@ fn protocol(source: dap_protocol::ProtocolError) -> DnpyError {
 /// The manifest, `None` where there is none.
 pub(super) fn manifest_of(prefix: &Prefix) -> Result<Option<Manifest>, DnpyError> {
     let path = prefix.manifest();
-    match fs::read(&path) {
-        Ok(bytes) => Ok(Some(Manifest::from_text(prefix, &bytes)?)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(DnpyError::io("read", &path)(e)),
+    match open(&path) {
+        Ok(file) => Ok(Some(Manifest::from_reader(prefix, BufReader::new(file))?)),
+        Err(e) if is_not_found(&e) => Ok(None),
+        Err(e) => Err(e),
     }
 }

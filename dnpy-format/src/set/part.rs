@@ -27,13 +27,20 @@ impl Part {
 
     /// Opens the file again, which must still be the one that was looked at.
     pub(super) fn open(&self) -> Result<PartFile, DnpyError> {
-        let file = PartFile::open(&self.path)?;
+        let replaced = || {
+            let path = self.path.clone();
+            Err(SetError::Replaced { path }.into())
+        };
+        let file = match PartFile::open(&self.path) {
+            // a later save has removed it
+            Err(e) if is_not_found(&e) => return replaced(),
+            file => file?,
+        };
         let stamp = Stamp::of(file.file()).map_err(DnpyError::io("measure", &self.path))?;
         if stamp == self.stamp && *file.info() == self.info {
             return Ok(file);
         }
-        let path = self.path.clone();
-        Err(SetError::Replaced { path }.into())
+        replaced()
     }
 
     /// SHA-256 of the file, which must still be the one that was looked at.
@@ -46,6 +53,11 @@ impl Part {
             .and_then(|_| hash_file(file));
         hash.map_err(|e| e.in_file(&self.path))
     }
+}
+
+/// Whether a file is not there.
+pub(super) fn is_not_found(error: &DnpyError) -> bool {
+    matches!(error, DnpyError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
 
 /// What changes when a file is replaced, or written to.
