@@ -8,6 +8,7 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{Data, Dimension, Ix1};
 
+use crate::cow::without_padding;
 use crate::{ArrayError, Cast, LocalArray, LocalArrayBase};
 
 /// All elements in C order, cut into one piece for each rank: what has an order of its own starts from it.
@@ -30,6 +31,7 @@ where
         let size = self.size_u64()?;
         let flat = self.distribution().reshape(&[size]).ok();
         if let Some(distribution) = flat.filter(|flat| flat.axes()[0].kind() == "b") {
+            let distribution = without_padding(&distribution)?;
             return Ok(InOrder {
                 first: first_of(&distribution, self.comm.rank()),
                 elements: self.owned_elements(),

@@ -224,13 +224,17 @@ pub(crate) fn along<T: Element, D: Dimension, C: Communicator + Clone, O: RowOpe
     axis: usize,
     operation: &O,
 ) -> Result<LocalArray<O::Out, D, C>, ArrayError> {
+    let source = array.distribution();
+    let is_empty = source.global_shape().contains(&0);
+    if source.ndim() == 1 && !source.axes()[axis].is_whole() && !is_empty {
+        return one_row(array, operation);
+    }
     let mut result = LocalArray {
         data: agree(&array.comm, array.part.zeros::<O::Out, D>())?,
         part: Arc::clone(&array.part),
         comm: array.comm.clone(),
     };
-    let source = array.distribution();
-    if source.global_shape().contains(&0) {
+    if is_empty {
         return Ok(result);
     }
     if source.axes()[axis].is_whole() {
@@ -275,6 +279,28 @@ pub(crate) fn along<T: Element, D: Dimension, C: Communicator + Clone, O: RowOpe
             LocalArray::from_owned(done, distribution, array.comm.clone())?;
         result.set_slice(&items, &done)?;
     }
+    Ok(result)
+}
+
+/// A distributed array of one dimension. Collective.
+fn one_row<T: Element, D: Dimension, C: Communicator + Clone, O: RowOperation<T>>(
+    array: &LocalArrayView<'_, T, D, C>,
+    operation: &O,
+) -> Result<LocalArray<O::Out, D, C>, ArrayError> {
+    let comm = array.comm.clone();
+    let row = array.in_order()?;
+    let distribution = row.distribution.clone();
+    let done = operation.blocks(row, &comm)?;
+    let done = LocalArray::<_, D, _>::from_owned(done, distribution, comm.clone())?;
+    if array.part.is_unpadded() && done.distribution().is_compatible(array.distribution()) {
+        return LocalArray::from_part(done.data, Arc::clone(&array.part), comm);
+    }
+    let mut result = LocalArray {
+        data: agree(&comm, array.part.zeros::<O::Out, D>())?,
+        part: Arc::clone(&array.part),
+        comm,
+    };
+    crate::output::put_out(&done, &mut result)?;
     Ok(result)
 }
 

@@ -243,15 +243,14 @@ fn picked(
     let mut positions = Vec::new();
     let shift = mine.map_or(0, |coord| axis.owned_local(coord).start);
     for (slot, &global) in (0_i64..).zip(globals) {
-        let here = owners.of_index(global.cast_signed());
-        if here.is_empty() {
-            return Err(nobodys(global));
-        }
-        for (coord, local) in here {
+        let is_owned = owners.each(global.cast_signed(), |coord, local| {
             lists[coord].push(slot);
             if Some(coord) == mine {
                 positions.extend(usize::try_from(local).ok().map(|local| local + shift));
             }
+        });
+        if !is_owned {
+            return Err(nobodys(global));
         }
     }
     let axis = AxisDist::unstructured(globals.len() as u64, lists)?.canonical();

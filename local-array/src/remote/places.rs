@@ -222,6 +222,23 @@ impl Owners {
         Self::Several(owners)
     }
 
+    /// Hands over coordinate and place among what it owns, of each owner; whether there is any.
+    pub(crate) fn each(&self, index: i64, mut see: impl FnMut(usize, u64)) -> bool {
+        match self {
+            Self::One(locator) => {
+                let found = locator.locate(index);
+                found
+                    .map(|(coord, local)| see(coord, local as u64))
+                    .is_some()
+            }
+            Self::Several(owners) => {
+                let found = owners.get(&index).map_or(&[][..], Vec::as_slice);
+                found.iter().for_each(|&(coord, local)| see(coord, local));
+                !found.is_empty()
+            }
+        }
+    }
+
     /// Coordinate and place among what it owns, of each owner.
     pub(crate) fn of_index(&self, index: i64) -> Vec<(usize, u64)> {
         match self {

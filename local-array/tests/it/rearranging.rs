@@ -1,6 +1,6 @@
 //! Laws of indexing, rearranging and sorting, over random shapes, distributions and numbers of ranks.
 
-use dist_comm::{Communicator, ThreadComm};
+use dist_comm::ThreadComm;
 use dist_maps::{Distribution, Index, Slice};
 use local_array::{IndexMode, LocalArray, Order, SearchSide, SortKind, concatenate};
 use ndarray::{Dimension, IxDyn};
