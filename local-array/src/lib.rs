@@ -45,6 +45,8 @@
 
 #![forbid(unsafe_code)]
 
+mod agreement;
+mod average;
 mod axis;
 mod base;
 mod cart;
@@ -54,7 +56,9 @@ mod close;
 mod comm;
 mod concatenate;
 mod construct;
+mod covariance;
 mod cow;
+mod cumulate;
 mod deliver;
 mod diagonal;
 mod elementwise;
@@ -66,12 +70,14 @@ mod fill;
 mod fixed_tree;
 mod gather;
 mod halo;
+mod histogram;
 mod import;
 mod index;
 mod index_mode;
 mod indices;
 mod iterate;
 mod linalg;
+mod median;
 mod meet;
 mod metadata;
 mod nonzero;
@@ -110,6 +116,9 @@ mod transpose;
 pub mod ufunc;
 mod windows;
 
+pub use average::{Unweighted, Weights};
+#[doc(hidden)]
+pub use average::WeightsOf;
 pub use base::{LocalArray, LocalArrayBase, LocalArrayView, LocalArrayViewMut};
 pub use cart::{CartComm, init_comm};
 pub use cast::Cast;
@@ -119,10 +128,12 @@ pub use comm::init_base_comm;
 pub use concatenate::{Repeats, concatenate};
 pub use construct::{Number, One, Order, Spaced, Steps};
 pub use cow::LocalArrayCow;
+pub use covariance::Covariance;
 pub use elementwise::are_compatible;
 pub use equalise::equalise;
 pub use error::ArrayError;
 pub use halo::HaloExchanger;
+pub use histogram::{Bins, Histogram, Histogram2d};
 pub use import::IntoLocal;
 pub use index_mode::IndexMode;
 #[doc(hidden)]
@@ -132,6 +143,7 @@ pub use iterate::{GlobalIndex, GlobalIterator};
 pub use linalg::{
     CrossAxes, Dot, MatMul, SlidingMode, TensorAxes, convolve, correlate, cross, dot, inner, outer, tensordot, vdot,
 };
+pub use median::Middle;
 pub use numeric::{Arithmetic, Bitwise, Ordered};
 pub use operand::{Equalised, Operand};
 #[doc(hidden)]

@@ -11,7 +11,9 @@ use ndarray::{ArrayViewD, Data, Dimension};
 use crate::part::Part;
 use crate::{LocalArrayBase, axis};
 
-pub(crate) use plan::{all_places, counted, with_block};
+pub(crate) use plan::{
+    Plan, all_places, counted, counted_elements, elements_by_output, with_block,
+};
 
 /// The axes of a reduction: one, several, or all of them. Negative ones count from the end.
 ///

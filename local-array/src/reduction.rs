@@ -26,7 +26,7 @@ pub(crate) use exact::{CHUNK, Exact};
 pub(crate) use extremes::{ArgExtreme, Extreme};
 pub(crate) use group::{Group, fold_over_ranks, reduce_groups};
 pub(crate) use moments::Moments;
-pub(crate) use sums::{Product, Sum};
+pub(crate) use sums::{Product, Sum, pairwise};
 pub(crate) use truth::Truths;
 
 /// What is done with the elements of an output.

@@ -17,6 +17,7 @@
 use bytemuck::{Pod, Zeroable};
 use dap_protocol::Element;
 use half::{bf16, f16};
+use ndarray::LinalgScalar;
 use num_complex::{Complex32, Complex64};
 
 use crate::{Arithmetic, Cast};
@@ -24,7 +25,7 @@ use crate::{Arithmetic, Cast};
 /// Elements in which sums and products are kept: every element type.
 ///
 /// Integers wrap; `bool` adds up as *or* and multiplies as *and*, as in `NumPy`.
-pub trait Accumulate: Element {
+pub trait Accumulate: Element + Cast<Self> {
     /// What a partial sum or product is kept in.
     type Acc: Accumulator;
     /// The element as a partial result.
@@ -69,6 +70,8 @@ pub trait Summable:
 pub trait Floating: Accumulate + Arithmetic {
     /// The type of a variance: the same, or that of a complex number's parts.
     type Real: Real;
+    /// The nearest to a number.
+    fn near(x: f64) -> Self;
     /// What means are kept in.
     #[doc(hidden)]
     type Center: Center;
@@ -88,42 +91,42 @@ pub trait Real: Floating<Real = Self> {
 /// A mean, `f64` or complex, and the state of a variance that has it.
 #[doc(hidden)]
 #[expect(unnameable_types, reason = "not for users")]
-pub trait Center: Copy + Send + Sync {
+pub trait Center: Arithmetic + Pod + LinalgScalar {
     /// Count, mean, and sum of squared deviations.
     type State: Pod;
     /// Zero.
-    const ZERO: Self;
-    /// `self + other`.
-    #[must_use]
-    fn plus(self, other: Self) -> Self;
-    /// `self - other`.
-    #[must_use]
-    fn minus(self, other: Self) -> Self;
+    const NOTHING: Self;
     /// `self * factor`.
     #[must_use]
     fn scaled(self, factor: f64) -> Self;
+    /// `self / divisor`.
+    #[must_use]
+    fn divided(self, divisor: f64) -> Self;
     /// The square of the absolute value.
     fn square(self) -> f64;
     /// The state of `count` elements with this mean and `squares`.
     fn state(self, count: f64, squares: f64) -> Self::State;
     /// Count, mean, squares.
     fn parts(state: &Self::State) -> (f64, Self, f64);
+    /// The conjugate.
+    #[must_use]
+    fn conjugate(self) -> Self;
+    /// The real part.
+    fn real(self) -> f64;
+    /// Each part cut off at -1 and 1.
+    #[must_use]
+    fn clipped(self) -> Self;
 }
 
 impl Center for f64 {
     type State = [f64; 3];
-    const ZERO: Self = 0.0;
-    #[inline]
-    fn plus(self, other: Self) -> Self {
-        self + other
-    }
-    #[inline]
-    fn minus(self, other: Self) -> Self {
-        self - other
-    }
+    const NOTHING: Self = 0.0;
     #[inline]
     fn scaled(self, factor: f64) -> Self {
         self * factor
+    }
+    fn divided(self, divisor: f64) -> Self {
+        self / divisor
     }
     #[inline]
     fn square(self) -> f64 {
@@ -137,22 +140,26 @@ impl Center for f64 {
     fn parts(&[count, mean, squares]: &[f64; 3]) -> (f64, Self, f64) {
         (count, mean, squares)
     }
+    fn conjugate(self) -> Self {
+        self
+    }
+    fn real(self) -> f64 {
+        self
+    }
+    fn clipped(self) -> Self {
+        self.clamp(-1.0, 1.0)
+    }
 }
 
 impl Center for Complex64 {
     type State = [f64; 4];
-    const ZERO: Self = Self::new(0.0, 0.0);
-    #[inline]
-    fn plus(self, other: Self) -> Self {
-        self + other
-    }
-    #[inline]
-    fn minus(self, other: Self) -> Self {
-        self - other
-    }
+    const NOTHING: Self = Self::new(0.0, 0.0);
     #[inline]
     fn scaled(self, factor: f64) -> Self {
         self * factor
+    }
+    fn divided(self, divisor: f64) -> Self {
+        self / divisor
     }
     #[inline]
     fn square(self) -> f64 {
@@ -165,6 +172,15 @@ impl Center for Complex64 {
     #[inline]
     fn parts(&[count, re, im, squares]: &[f64; 4]) -> (f64, Self, f64) {
         (count, Self::new(re, im), squares)
+    }
+    fn conjugate(self) -> Self {
+        self.conj()
+    }
+    fn real(self) -> f64 {
+        self.re
+    }
+    fn clipped(self) -> Self {
+        Self::new(self.re.clamp(-1.0, 1.0), self.im.clamp(-1.0, 1.0))
     }
 }
 
@@ -277,6 +293,10 @@ macro_rules! floats {
             type Real = $real;
             type Center = $center;
             #[inline]
+            fn near(x: f64) -> Self {
+                x.cast()
+            }
+            #[inline]
             fn center(self) -> $center {
                 let $x = self;
                 $wide
@@ -308,6 +328,10 @@ macro_rules! halves {
         impl Floating for $t {
             type Real = Self;
             type Center = f64;
+            #[inline]
+            fn near(x: f64) -> Self {
+                x.cast()
+            }
             #[inline]
             fn center(self) -> f64 {
                 self.to_f64()

@@ -9,12 +9,13 @@ use dap_protocol::Element;
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution};
-use ndarray::{ArrayViewD, DataMut, Dimension, IxDyn};
+use ndarray::{ArrayViewD, Axis, CowArray, DataMut, Dimension, IxDyn};
 
 use super::Over;
 use crate::part::Part;
 use crate::reduction::{Block, Group, Reduction, reduce_groups};
 use crate::same::same_everywhere;
+use crate::strided::for_each_run;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 /// The axes of a reduction and the distribution of its result.
@@ -95,6 +96,51 @@ pub(crate) fn with_block<T: Copy, R>(
     let owned = part.owned_of(stored.view());
     let block = Block::of_part(part, &stored, &owned, reduced, strides)?;
     f(block.as_ref())
+}
+
+/// The counted elements of a rank, those of one output after those of another, and how many an output has here.
+pub(crate) fn elements_by_output<T: Copy>(
+    part: &Part,
+    stored: &ArrayViewD<'_, T>,
+    reduced: &[bool],
+) -> (Vec<T>, usize) {
+    let Some(counted) = counted_elements(part, stored, reduced) else {
+        return (Vec::new(), 0);
+    };
+    let axes = || reduced.iter().enumerate();
+    let kept = axes().filter(|(_, reduced)| !**reduced);
+    let order: Vec<usize> = kept
+        .chain(axes().filter(|(_, reduced)| **reduced))
+        .map(|(axis, _)| axis)
+        .collect();
+    let extents = axes().filter(|(_, reduced)| **reduced);
+    let each = extents.map(|(axis, _)| counted.shape()[axis]).product();
+    let turned = counted.view().permuted_axes(IxDyn(&order));
+    let mut elements = Vec::with_capacity(turned.len());
+    for_each_run(&turned, |run| elements.extend_from_slice(run));
+    (elements, each)
+}
+
+/// The counted elements of a rank; `None` where it has no place in the grid.
+pub(crate) fn counted_elements<'a, T: Copy>(
+    part: &Part,
+    stored: &'a ArrayViewD<'_, T>,
+    reduced: &[bool],
+) -> Option<CowArray<'a, T, IxDyn>> {
+    if !part.is_active() {
+        return None;
+    }
+    let owned = part.owned_of(stored.view());
+    let Some(positions) = part.chosen(reduced) else {
+        return Some(owned.into());
+    };
+    let mut picked = owned.to_owned();
+    for (axis, positions) in positions.iter().enumerate() {
+        if reduced[axis] {
+            picked = picked.select(Axis(axis), positions);
+        }
+    }
+    Some(picked.into())
 }
 
 impl<T: Element, C: Communicator> Over<'_, T, C> {

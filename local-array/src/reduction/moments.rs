@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use super::{Place, Reduction, sums};
 use crate::summable::Center;
-use crate::{Cast, Floating};
+use crate::{Arithmetic, Cast, Floating};
 
 /// The moments of elements cast to `A`.
 pub(crate) struct Moments<A>(PhantomData<A>);
@@ -30,14 +30,14 @@ impl<T: Cast<A>, A: Floating> Reduction<T> for Moments<A> {
     const COLUMNS: usize = 512;
 
     fn nothing(&self) -> Option<Self::State> {
-        Some(A::Center::ZERO.state(0.0, 0.0))
+        Some(A::Center::NOTHING.state(0.0, 0.0))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a leaf is short")]
     fn of_run(&self, run: &[T], _: Place<'_>) -> Self::State {
         let count = run.len() as f64;
         let center = |x: T| x.cast().center();
-        let sum = sums::lanes(run, center, A::Center::ZERO, A::Center::plus);
+        let sum = sums::lanes(run, center, A::Center::NOTHING, A::Center::plus);
         let mean = sum.scaled(count.recip());
         let square = |x: T| center(x).minus(mean).square();
         mean.state(count, sums::lanes(run, square, 0.0, |a, b| a + b))

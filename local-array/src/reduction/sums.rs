@@ -94,6 +94,19 @@ fn lanes_of<T: Copy, S: Copy>(
     Some(join(low, high))
 }
 
+/// Leaves of a run, joined two by two.
+pub(crate) fn pairwise<S: Copy>(run: &[S], neutral: S, join: impl Fn(S, S) -> S + Copy) -> S {
+    const LEAF: usize = 128;
+    if run.len() <= LEAF {
+        return lanes(run, |x| x, neutral, join);
+    }
+    let (left, right) = run.split_at(run.len().next_power_of_two() / 2);
+    join(
+        pairwise(left, neutral, join),
+        pairwise(right, neutral, join),
+    )
+}
+
 /// Rows: [`GROUP`] of them joined two by two, then to the states; then what is left, one by one.
 pub(super) fn columns<T: Copy, S: Copy>(
     rows: &[&[T]],

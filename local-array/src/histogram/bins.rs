@@ -1,0 +1,221 @@
+//! [`Bins`], and where an element belongs.
+
+use ndarray::Array1;
+
+use crate::ArrayError;
+
+/// The bins of a histogram: how many of one width, or their edges.
+///
+/// ```
+/// use local_array::Bins;
+///
+/// assert_eq!(Bins::from(4), Bins::Count(4));
+/// assert_eq!(Bins::from([0.0, 1.0]), Bins::Edges(vec![0.0, 1.0]));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bins {
+    /// As many, of one width, at least one.
+    Count(i64),
+    /// One edge more than bins, none less than the one before.
+    Edges(Vec<f64>),
+}
+
+impl From<i32> for Bins {
+    fn from(count: i32) -> Self {
+        Self::Count(count.into())
+    }
+}
+
+impl From<usize> for Bins {
+    fn from(count: usize) -> Self {
+        Self::Count(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<Vec<f64>> for Bins {
+    fn from(edges: Vec<f64>) -> Self {
+        Self::Edges(edges)
+    }
+}
+
+impl From<&[f64]> for Bins {
+    fn from(edges: &[f64]) -> Self {
+        Self::Edges(edges.to_vec())
+    }
+}
+
+impl<const N: usize> From<[f64; N]> for Bins {
+    fn from(edges: [f64; N]) -> Self {
+        Self::Edges(edges.to_vec())
+    }
+}
+
+impl Bins {
+    /// What every rank gives alike.
+    pub(super) fn digest(&self, range: Option<(f64, f64)>) -> (i64, Vec<u64>) {
+        let range = range
+            .iter()
+            .flat_map(|range| [range.0.to_bits(), range.1.to_bits()]);
+        match self {
+            Self::Count(count) => (*count, range.collect()),
+            Self::Edges(edges) => (-1, edges.iter().map(|edge| edge.to_bits()).collect()),
+        }
+    }
+
+    /// Checks the arguments, before anything is looked at.
+    pub(super) fn check(&self, range: Option<(f64, f64)>) -> Result<(), ArrayError> {
+        match self {
+            Self::Count(count) if *count < 1 => Err(ArrayError::Argument {
+                what: "bins",
+                given: count.to_string(),
+                allowed: "at least one".to_owned(),
+            }),
+            Self::Count(_) => range.map_or(Ok(()), check_range),
+            Self::Edges(edges)
+                if edges.is_empty() || edges.windows(2).any(|pair| pair[0] > pair[1]) =>
+            {
+                Err(ArrayError::Argument {
+                    what: "bins",
+                    given: format!("{} edges", edges.len()),
+                    allowed: "at least one edge, none below the one before".to_owned(),
+                })
+            }
+            Self::Edges(_) => Ok(()),
+        }
+    }
+
+    /// The edges; `extremes` gives the least and the greatest element.
+    pub(super) fn edges(
+        &self,
+        range: Option<(f64, f64)>,
+        extremes: impl FnOnce() -> Result<(f64, f64), ArrayError>,
+    ) -> Result<Edges, ArrayError> {
+        let count = match self {
+            Self::Edges(edges) => {
+                return Ok(Edges {
+                    edges: edges.clone(),
+                    scale: None,
+                });
+            }
+            Self::Count(count) => usize::try_from(*count).unwrap_or(usize::MAX),
+        };
+        let (low, high) = match range {
+            Some(range) => range,
+            None => extremes()?,
+        };
+        check_range((low, high))?;
+        #[expect(clippy::float_cmp, reason = "the same number twice")]
+        let (low, high) = if low == high {
+            (low - 0.5, high + 0.5)
+        } else {
+            (low, high)
+        };
+        let mut edges: Vec<f64> = Vec::new();
+        let failed = || ArrayError::Allocation {
+            rank: 0,
+            shape: vec![count],
+            bytes: count.checked_mul(size_of::<f64>()),
+        };
+        let len = count.checked_add(1).ok_or_else(failed)?;
+        edges.try_reserve_exact(len).map_err(|_| failed())?;
+        #[expect(clippy::cast_precision_loss, reason = "bins are fewer than 2^53")]
+        let (bins, width) = (count as f64, (high - low) / count as f64);
+        #[expect(clippy::cast_precision_loss, reason = "bins are fewer than 2^53")]
+        edges.extend((0..count).map(|at| low + at as f64 * width));
+        edges.push(high);
+        Ok(Edges {
+            edges,
+            scale: Some(bins / (high - low)),
+        })
+    }
+}
+
+fn check_range((low, high): (f64, f64)) -> Result<(), ArrayError> {
+    if low.is_finite() && high.is_finite() && low <= high {
+        return Ok(());
+    }
+    Err(ArrayError::Argument {
+        what: "range",
+        given: format!("{low}..{high}"),
+        allowed: "two finite numbers, the second not below the first".to_owned(),
+    })
+}
+
+/// The edges of bins.
+pub(super) struct Edges {
+    edges: Vec<f64>,
+    /// Bins per unit, where all have one width.
+    scale: Option<f64>,
+}
+
+impl Edges {
+    pub(super) fn bins(&self) -> usize {
+        self.edges.len() - 1
+    }
+
+    pub(super) fn into_array(self) -> Array1<f64> {
+        self.edges.into()
+    }
+
+    /// The bin of a number; `None` outside all, and for NaN.
+    pub(super) fn find(&self, x: f64) -> Option<usize> {
+        let last = self.bins().checked_sub(1)?;
+        let (low, high) = (self.edges[0], self.edges[last + 1]);
+        if !(low <= x && x <= high) {
+            return None;
+        }
+        let Some(scale) = self.scale else {
+            let above = self.edges.partition_point(|&edge| edge <= x);
+            return Some((above - 1).min(last));
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not negative, and cut off at the last bin"
+        )]
+        let bin = (((x - low) * scale) as usize).min(last);
+        // The edges are rounded: they decide.
+        if x < self.edges[bin] {
+            return Some(bin.saturating_sub(1));
+        }
+        let is_next = bin < last && x >= self.edges[bin + 1];
+        Some(bin + usize::from(is_next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_edges_decide() -> Result<(), ArrayError> {
+        for (count, low, high) in [
+            (3, 0.0, 1.0),
+            (7, -1.3, 2.9),
+            (10, 1e-300, 1e-299),
+            (49, 0.1, 0.7),
+        ] {
+            let edges = Bins::Count(count).edges(Some((low, high)), || Ok((0.0, 0.0)))?;
+            for (at, &edge) in edges.edges.iter().enumerate() {
+                assert_eq!(edges.find(edge), Some(at.min(edges.bins() - 1)));
+                if at > 0 {
+                    assert_eq!(edges.find(edge.next_down()), Some(at - 1));
+                }
+            }
+            assert_eq!(
+                (edges.find(low.next_down()), edges.find(f64::NAN)),
+                (None, None)
+            );
+        }
+        let edges = Bins::from([0.0, 1.0, 1.0, 2.0]).edges(None, || Ok((0.0, 0.0)))?;
+        assert_eq!(
+            [0.5, 1.0, 2.0, 2.5].map(|x| edges.find(x)),
+            [Some(0), Some(2), Some(2), None]
+        );
+        assert_eq!(
+            Bins::from([1.0]).edges(None, || Ok((0.0, 0.0)))?.find(1.0),
+            None
+        );
+        Ok(())
+    }
+}
