@@ -85,7 +85,7 @@ where
     /// Whether all elements are close to those of `other`, the same answer on every rank; true where there are none.
     /// Collective.
     ///
-    /// `NumPy`'s tolerances are the default; those of the seed, `DistArray`'s `allclose`, are 1e-4 and 1e-7.
+    /// `NumPy`'s tolerances are the default; those of `DistArray`'s `allclose` are 1e-4 and 1e-7.
     ///
     /// ```
     /// use dist_comm::{Communicator, ThreadComm};

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use dap_protocol::Element;
-use dist_comm::agree::agree;
 use dist_comm::{Communicator, ExchangeJob, Workspace};
 use dist_maps::copy::{CopyError, Layout};
 use dist_maps::{Corners, Distribution, HaloPlan};
 use ndarray::{DataMut, Dimension};
 
+use crate::agreement::agreed;
+use crate::part::summary;
 use crate::redistribute::Messages;
 use crate::strided::{self, with_memory_mut};
 use crate::{ArrayError, LocalArrayBase};
@@ -108,8 +109,8 @@ impl<C: Communicator> HaloExchanger<C> {
             if self.distribution != *given {
                 return Err(ArrayError::IncompatibleArray {
                     what: "distribution",
-                    given: format!("{:?}", given.axes()),
-                    allowed: format!("{:?}, as planned", self.distribution.axes()),
+                    given: summary(given),
+                    allowed: format!("{}, as planned", summary(&self.distribution)),
                 });
             }
             // The next comparison is one of addresses.
@@ -189,10 +190,13 @@ where
     /// Any width, over several neighbours, corners included. For repeated use see [`HaloExchanger`].
     ///
     /// # Errors
-    /// [`ArrayError::Agreed`] when the plan of a rank cannot be made, [`ArrayError::Comm`].
+    /// The same on every rank: [`ArrayError::IncompatibleArray`] when the ranks have the array in different distributions,
+    /// [`ArrayError::Agreed`] when the plan of a rank cannot be made; [`ArrayError::Comm`].
     pub fn exchange_halo(&mut self) -> Result<(), ArrayError> {
-        let comm = &self.comm;
-        let mut halo = agree(comm, HaloExchanger::new(self.part.distribution(), comm))?;
+        let (comm, distribution) = (&self.comm, self.part.distribution());
+        let planned = HaloExchanger::new(distribution, comm);
+        let given = [("the distribution", Some(&**distribution))];
+        let mut halo = agreed(comm, &given, planned)?;
         with_memory_mut(self.data.view_mut(), |elements, layout| {
             halo.exchange_in(elements, layout)
         })?

@@ -219,8 +219,17 @@ impl Part {
         self.firsts(self.coords.as_ref()?)
     }
 
-    /// The global indices of the owned positions of an axis, or of those of them that are chosen.
+    /// Whether this rank owns no element; a scalar's place has one.
+    pub(crate) fn owns_nothing(&self) -> bool {
+        self.owned.iter().any(Range::is_empty)
+    }
+
+    /// The global indices of the owned positions of an axis, or of those of them that are chosen. None where the rank owns
+    /// no element, however many positions it has along this axis.
     pub(crate) fn owned_globals(&self, axis: usize, chosen: Option<&[usize]>) -> Vec<i64> {
+        if self.owns_nothing() {
+            return Vec::new();
+        }
         let owned = self.owned[axis].clone();
         let global = |at: usize| self.global_of(axis, owned.start + at);
         match chosen {
@@ -235,7 +244,12 @@ impl Part {
         if axes.iter().all(AxisDist::is_one_to_one) {
             return None;
         }
-        let make = || axes.iter().zip(coords).map(first_positions).collect();
+        let make = || {
+            if self.owns_nothing() {
+                return vec![Vec::new(); axes.len()];
+            }
+            axes.iter().zip(coords).map(first_positions).collect()
+        };
         Some(self.firsts.get_or_init(make))
     }
 

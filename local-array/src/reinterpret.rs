@@ -16,7 +16,7 @@ where
     D: Dimension,
     C: Communicator,
 {
-    /// The bytes of the array as elements of type `U` (the seed's `view(dtype)`); nothing is copied. Local.
+    /// The bytes of the array as elements of type `U` (`DistArray`'s `view(dtype)`); nothing is copied. Local.
     ///
     /// Types of one size keep the shape. Otherwise the last axis has more or fewer elements by the ratio of the sizes: its
     /// bounds, blocks and lists are scaled, and must stay whole where elements become larger. It must be without padding.

@@ -10,6 +10,7 @@ use dist_comm::{Communicator, SharedBytes};
 use dist_maps::Distribution;
 use ndarray::{ArrayView, ArrayViewMut, Dimension};
 
+use crate::agreement::same_on_all_ranks;
 use crate::part::{Part, check_ndim};
 use crate::{ArrayError, LocalArrayView, LocalArrayViewMut};
 
@@ -55,9 +56,11 @@ where
     /// Zeros, in C order. Collective; every rank gives the same distribution.
     ///
     /// # Errors
-    /// [`ArrayError::InvalidBaseComm`] and [`ArrayError::InvalidDimension`], the same on every rank; [`ArrayError::Agreed`]
-    /// when the part of a rank exceeds the address space, [`ArrayError::Comm`] when it cannot be had.
+    /// The same on every rank: [`ArrayError::IncompatibleArray`] when the ranks give different distributions,
+    /// [`ArrayError::InvalidBaseComm`], [`ArrayError::InvalidDimension`], [`ArrayError::Agreed`] when the part of a rank exceeds
+    /// the address space, [`ArrayError::Comm`] when it cannot be had.
     pub fn zeros(distribution: &Distribution, comm: C) -> Result<Self, ArrayError> {
+        same_on_all_ranks(&comm, &[("the distribution", Some(distribution))])?;
         check_ndim::<D>(distribution)?;
         let part = Part::new(Arc::new(distribution.clone()), &comm)?;
         let size = part.dimension::<D>().and_then(|(dim, len)| {

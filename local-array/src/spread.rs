@@ -5,7 +5,7 @@ use dist_maps::Distribution;
 use crate::ArrayError;
 
 /// How to spread a new array whose shape follows from the call ([`arange`](crate::LocalArray::arange),
-/// [`eye`](crate::LocalArray::eye), …): a distribution of that shape, or the seed's `dist` and `grid_shape`.
+/// [`eye`](crate::LocalArray::eye), …): a distribution of that shape, or `DistArray`'s `dist` and `grid_shape`.
 ///
 /// | given | meaning |
 /// |---|---|

@@ -120,6 +120,14 @@ pub fn all<C: Communicator>() -> Vec<Case<C>> {
             "different_targets_are_refused_everywhere",
             movement::different_targets_are_refused_everywhere,
         ),
+        (
+            "different_sources_are_refused_everywhere",
+            movement::different_sources_are_refused_everywhere,
+        ),
+        (
+            "nothing_is_listed_of_an_array_without_elements",
+            movement::nothing_is_listed_of_an_array_without_elements,
+        ),
         ("any_memory_order_moves", layouts::any_memory_order_moves),
         (
             "any_memory_order_reduces_to_the_same_bits",

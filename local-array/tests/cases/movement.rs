@@ -5,7 +5,7 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
 use half::f16;
 use local_array::{ArrayError, LocalArray, Redistributor, SharedArray};
-use ndarray::{Array, Ix1, IxDyn, ShapeBuilder};
+use ndarray::{Array, Ix1, Ix2, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 
 use super::element::{check, numbered};
@@ -223,9 +223,99 @@ pub fn different_targets_are_refused_everywhere<C: Communicator>(comm: &C) -> Ou
             || format!("{error:?}"),
         )?;
     }
+    in_step(comm)
+}
+
+fn in_step<C: Communicator>(comm: &C) -> Outcome {
+    let ranks = comm.all_gather_value(comm.rank() as u64)?;
     same(
-        comm.all_gather_value(1_u8)?.len(),
-        comm.size(),
-        "the ranks are in step",
+        ranks,
+        (0..comm.size() as u64).collect::<Vec<_>>(),
+        "in step",
+    )
+}
+
+/// Both distributions are named, the one of rank 1 as given and the one of rank 0 as allowed.
+fn both_named(error: Option<ArrayError>, [allowed, given]: [&str; 2]) -> Outcome {
+    let named = match &error {
+        Some(ArrayError::IncompatibleArray {
+            what: "the distribution",
+            given: theirs,
+            allowed: first,
+        }) => {
+            theirs.contains(given)
+                && theirs.ends_with(" on rank 1")
+                && first.contains(allowed)
+                && first.ends_with(", as on rank 0")
+        }
+        _ => false,
+    };
+    ensure(named, || format!("{given} against {allowed}: {error:?}"))
+}
+
+pub fn different_sources_are_refused_everywhere<C: Communicator>(comm: &C) -> Outcome {
+    let size = comm.size();
+    if size == 1 {
+        return Ok(());
+    }
+    let odd = comm.rank() == 1;
+    let over = |n: u64| Distribution::over(size).shape([n]);
+    let to = over(10).block_cyclic(0, 3).build()?;
+    let (block, dealt) = (over(10).block(0).build()?, over(10).cyclic(0).build()?);
+    let a = numbered(if odd { &dealt } else { &block }, comm)?;
+    let named = ["[10] as [block", "[10] as [cyclic(1)]"];
+    both_named(a.redistribute(&to).err(), named)?;
+    both_named(a.asdist_like(&a).err(), named)?;
+    both_named(a.asdist::<IxDyn>(&[2, 5], "cn", None).err(), named)?;
+    let a = numbered(&over(if odd { 12 } else { 10 }).cyclic(0).build()?, comm)?;
+    let named = ["[10] as [cyclic(1)]", "[12] as [cyclic(1)]"];
+    both_named(a.redistribute(&to).err(), named)?;
+    both_named(a.redistribute_reshaped::<IxDyn>(&to).err(), named)?;
+    // in a halo exchange
+    for widths in [[1, 0], [1, 2]] {
+        let width = widths[usize::from(odd)];
+        let mut a = numbered(&over(20).block(0).padding(width).build()?, comm)?;
+        let text = |width| match width {
+            0 => "] over".to_owned(),
+            width => format!("padded ({width}, {width})] over"),
+        };
+        let texts = widths.map(text);
+        both_named(a.exchange_halo().err(), [&texts[0], &texts[1]])?;
+    }
+    // in the making of shared memory
+    let ranks = if odd { size + 1 } else { size };
+    let given = Distribution::over(ranks).shape([10]).block(0).build()?;
+    let made = SharedArray::<f64, Ix1, _>::zeros(&given, comm);
+    both_named(made.err(), ["[10] as [block", "[10] as [block"])?;
+    let wrong = Distribution::over(size + 1).shape([10]).block(0).build()?;
+    let made = SharedArray::<f64, Ix1, _>::zeros(&wrong, comm);
+    let error = ArrayError::InvalidBaseComm {
+        given: size,
+        allowed: size + 1,
+    };
+    same(made.err(), Some(error), "too many ranks")?;
+    in_step(comm)
+}
+
+pub fn nothing_is_listed_of_an_array_without_elements<C: Communicator>(comm: &C) -> Outcome {
+    let shape = [1 << 40, 0];
+    let empty = Distribution::over(comm.size()).shape(shape).cyclic(0);
+    let empty = empty.build()?;
+    let a = LocalArray::<i64, Ix2, _>::from_fn(&empty, comm, |at| at[0])?;
+    same(a.local().dim().1, 0, "extent")?;
+    same(a.sum()?, 0, "sum")?;
+    let flat = Distribution::over(comm.size())
+        .shape([0])
+        .block(0)
+        .build()?;
+    let moved = a.redistribute_reshaped::<Ix1>(&flat)?;
+    same(moved.local().len(), 0, "moved")?;
+    same(
+        a.argmin().err(),
+        Some(ArrayError::Empty {
+            operation: "argmin",
+            shape: shape.to_vec(),
+        }),
+        "no least element",
     )
 }

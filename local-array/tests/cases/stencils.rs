@@ -1,9 +1,9 @@
 //! Halo exchange and windows.
 
 use dist_comm::Communicator;
-use dist_maps::Distribution;
+use dist_maps::{Corners, Distribution};
 use local_array::{ArrayError, Edge, HaloExchanger, LocalArray};
-use ndarray::{Array2, Ix1, Ix2};
+use ndarray::{Array2, Dimension, Ix0, Ix1, Ix2};
 
 use super::element::{check, numbered};
 use super::plain::{self, Kind, cells, flat};
@@ -55,7 +55,55 @@ pub fn halo_is_filled_from_the_owners<C: Communicator>(comm: &C) -> Outcome {
             }
         }
     }
-    Ok(())
+    corners_are_left_alone_when_skipped(comm)
+}
+
+/// Padding of one axis is filled, where that of two axes meets is left alone.
+fn corners_are_left_alone_when_skipped<C: Communicator>(comm: &C) -> Outcome {
+    let d = plain::distribution(&[9, 14], &[Kind::Block, Kind::Balanced], 2, comm.size());
+    let mut a = numbered(&d, comm)?;
+    let filled = a.local().to_owned();
+    let owned: Vec<_> = (d.coords(comm.rank()).into_iter().flatten().zip(d.axes()))
+        .map(|(coord, axis)| axis.owned_local(coord))
+        .collect();
+    let inside = |at: &[usize]| {
+        at.iter()
+            .zip(&owned)
+            .filter(|(i, own)| own.contains(i))
+            .count()
+    };
+    let lacking = |wanted: usize| {
+        let mut some = filled.clone();
+        for (at, x) in some.indexed_iter_mut() {
+            if inside(at.slice()) < wanted {
+                *x = -1;
+            }
+        }
+        some
+    };
+    a.local_mut().assign(&lacking(2));
+    let mut halo = HaloExchanger::with_corners(&d, Corners::Skipped, comm)?;
+    halo.exchange(&mut a)?;
+    same(a.local(), lacking(1).view(), "without corners")?;
+    let other = plain::distribution(&[9, 14], &[Kind::Block, Kind::Balanced], 1, comm.size());
+    let refused = halo.exchange(&mut numbered(&other, comm)?);
+    if comm.size() == 1 {
+        return Ok(()); // nothing to pad
+    }
+    let Err(ArrayError::IncompatibleArray { given, allowed, .. }) = refused else {
+        return Err(format!("planned for other padding: {refused:?}").into());
+    };
+    ensure(
+        given.contains("padded (1, 1)") && allowed.contains("padded (2, 2)"),
+        || format!("{given} against {allowed}"),
+    )
+}
+
+fn windows_of_a_scalar_are_its_element<C: Communicator>(comm: &C) -> Outcome {
+    let scalar = Distribution::over(comm.size()).shape([]).build()?;
+    let a = LocalArray::<i64, Ix0, _>::full(&scalar, 4, comm)?;
+    let found = a.map_windows(3, |w| w.len() as i64 * 10 + w[()])?;
+    same(found.sum()?, 14, "0-d")
 }
 
 pub fn periodic_halo_wraps<C: Communicator>(comm: &C) -> Outcome {
@@ -140,7 +188,7 @@ pub fn windows_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
             }
         }
     }
-    Ok(())
+    windows_of_a_scalar_are_its_element(comm)
 }
 
 pub fn windows_without_padding_are_refused<C: Communicator>(comm: &C) -> Outcome {
