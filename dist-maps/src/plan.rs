@@ -77,7 +77,8 @@ impl<'a> Redistribution<'a> {
         self
     }
 
-    /// The destination has another shape of as many elements; they keep their global C order.
+    /// The destination has another shape of as many elements; they keep their global C order. Where
+    /// dimensions are merged or split, the plan lists the rows that stay whole on both sides.
     pub fn reshaped(mut self) -> Self {
         self.kind = Kind::Reshaped;
         self
@@ -94,7 +95,9 @@ impl<'a> Redistribution<'a> {
     ///
     /// # Errors
     /// [`PlanError`] when the shapes do not fit, the source lacks an index that the destination
-    /// holds, or `rank` does not exist; but for the last the same on every rank.
+    /// holds, a reshape could take a rank more than [`MAX_LISTED`](crate::MAX_LISTED) rows
+    /// ([`MapError::TooManyToList`](crate::MapError::TooManyToList)), or `rank` does not exist; but
+    /// for the last the same on every rank.
     pub fn plan(&self, rank: usize) -> Result<RedistPlan, PlanError> {
         let ranks = self.ranks();
         if rank >= ranks {

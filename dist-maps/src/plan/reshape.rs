@@ -5,6 +5,8 @@
 //! group the runs of one side are followed in C order and cut where the other side's rows and runs
 //! end.
 
+mod limit;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -115,6 +117,7 @@ pub(super) fn factors<'a>(
         } else {
             let group = Group::new(src, first_i..i, dst, first_j..j);
             group.check()?;
+            group.check_rows()?;
             factors.push(Factor::Group(group));
         }
     }
@@ -275,6 +278,10 @@ impl<'a> Side<'a> {
 
     /// Every run of the box at these coordinates: flat start, local positions, length. In flat order.
     fn each_run(&self, coords: &[usize], f: &mut impl FnMut(u128, &[usize], u64)) {
+        let mut axes = self.axes.iter().zip(coords);
+        if axes.any(|(axis, &at)| axis.sets.axis().size() == 0 || axis.sets.get(at).is_empty()) {
+            return; // though other axes may have more than can be listed
+        }
         let runs: Vec<Vec<(i128, usize, u64)>> = self
             .axes
             .iter()

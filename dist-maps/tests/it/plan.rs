@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use dist_maps::copy::{CopyError, Layout};
-use dist_maps::{Distribution, Explanation, PlanError, RedistPlan, Redistribution};
+use dist_maps::{
+    AxisDist, Distribution, Explanation, MAX_LISTED, MapError, PlanError, RedistPlan,
+    Redistribution,
+};
 use proptest::prelude::*;
 
 use crate::simulate::{Order, Spec, Whole, deliver, flat, long, order, shape, whole};
@@ -656,4 +659,76 @@ fn a_reshape_in_a_layout_beyond_all_memory_is_refused() {
         "{refused:?}"
     );
     assert_eq!(out, [0; 6]);
+}
+
+#[test]
+fn a_reshape_of_too_many_rows_is_refused_before_they_are_listed() {
+    let long = i64::MAX.cast_unsigned();
+    for (ranks, n) in [(1, long), (3, 1 << 40)] {
+        let over = || Distribution::over(ranks);
+        let dealt = over().shape([n]).cyclic(0).build().unwrap();
+        let row = over().shape([1, n]).cyclic(1).build().unwrap();
+        let blocks = over().shape([1, n]).block(1).build().unwrap();
+        for (src, dst) in [
+            (&dealt, &row),
+            (&row, &dealt),
+            (&dealt, &blocks),
+            (&blocks, &dealt),
+        ] {
+            let change = Redistribution::between(src, dst).reshaped();
+            let errors: Vec<_> = (0..ranks).map(|rank| change.plan(rank).err()).collect();
+            let Some(PlanError::Map(MapError::TooManyToList { given, allowed })) = errors[0] else {
+                panic!("{:?}", errors[0]);
+            };
+            assert_eq!(allowed, MAX_LISTED);
+            assert!(given >= n / ranks as u64);
+            assert!(errors.iter().all(|error| *error == errors[0]));
+        }
+        // a dimension that stays as it is needs no rows
+        let column = dealt.reshape(&[n, 1]).unwrap();
+        let change = Redistribution::between(&dealt, &column).reshaped();
+        let plan = change.plan(0).unwrap();
+        assert!(plan.is_local());
+        let share = usize::try_from(n.div_ceil(ranks as u64)).unwrap();
+        assert_eq!(plan.local().unwrap().elements(), share);
+    }
+    // what counts is a rank's share: here 4 lines of the 2^32 elements
+    let over = || Distribution::over(4096);
+    let flat = over().shape([1 << 32]).block(0).build().unwrap();
+    let lines = over().shape([1 << 14, 1 << 18]).block(0).build().unwrap();
+    let change = Redistribution::between(&flat, &lines).reshaped();
+    let plan = change.plan(77).unwrap();
+    assert!(plan.is_local());
+    assert_eq!(plan.local().unwrap().elements(), 1 << 20);
+    // as many lines as there may be dealt blocks of
+    let dealt = over().shape([1 << 32]).block_cyclic(0, 1 << 18).build();
+    let dealt = dealt.unwrap();
+    let change = Redistribution::between(&dealt, &lines).reshaped();
+    let plan = change.plan(77).unwrap();
+    assert_eq!(plan.sends().len(), 4);
+    assert_eq!(plan.sent(), 1 << 20);
+    // nothing is listed of an array without elements
+    let none = Distribution::over(2).shape([1 << 62, 0]).cyclic(0).build();
+    let none = none.unwrap();
+    let flat = Distribution::over(2).shape([0]).block(0).build().unwrap();
+    for (src, dst) in [(&none, &flat), (&flat, &none)] {
+        let plan = Redistribution::between(src, dst).reshaped().plan(1);
+        let plan = plan.unwrap();
+        assert!(plan.is_local() && plan.local().is_none());
+    }
+}
+
+#[test]
+fn an_index_on_several_ranks_goes_to_each_in_a_reshape() {
+    let lists = vec![(0..1 << 12).collect::<Vec<i64>>(); 1 << 4];
+    let shared = AxisDist::unstructured(1 << 12, lists).unwrap();
+    let shared = Distribution::from_axes(vec![shared], 1 << 4, (0..1 << 4).collect::<Vec<_>>());
+    let shared = shared.unwrap();
+    let split = Distribution::over(1 << 4).shape([1 << 6, 1 << 6]).block(0);
+    let split = split.build().unwrap();
+    let change = Redistribution::between(&split, &shared).reshaped();
+    let plan = change.plan(3).unwrap();
+    assert_eq!(plan.sends().len(), 15); // each other rank wants what rank 3 has
+    assert_eq!(plan.sent(), 15 << 8);
+    change.verify().unwrap();
 }
