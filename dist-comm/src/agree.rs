@@ -82,7 +82,17 @@ pub(crate) fn first_failure(
 ) -> Result<Option<Agreed>, CommError> {
     let mut flags = vec![0; comm.size()];
     comm.all_gather(&[u8::from(own.is_some())], &mut flags)?;
-    let failed: Vec<usize> = (0..flags.len()).filter(|&rank| flags[rank] != 0).collect();
+    let failed = (0..flags.len()).filter(|&rank| flags[rank] != 0);
+    told(comm, failed.collect(), own)
+}
+
+/// What the lowest of the ranks that `failed`, which every rank knows, says of it; nothing, and no call, if there is none.
+/// Collective.
+pub(crate) fn told(
+    comm: &(impl Communicator + ?Sized),
+    failed: Vec<usize>,
+    own: Option<&impl Display>,
+) -> Result<Option<Agreed>, CommError> {
     let Some(&lowest) = failed.first() else {
         return Ok(None);
     };

@@ -1,7 +1,7 @@
 //! What can go wrong between ranks: [`CommError`].
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::{FileMode, Reduction};
@@ -333,8 +333,8 @@ pub enum CommError {
     /// Ranks opened different files, or one file for different things, in one call.
     #[error(
         "open_shared: rank {rank} opens {} for {given_mode}, rank 0 opens {} for {allowed_mode}",
-        given.display(),
-        allowed.display()
+        excerpt(given),
+        excerpt(allowed)
     )]
     Files {
         /// The lowest rank that differs from rank 0.
@@ -349,7 +349,7 @@ pub enum CommError {
         allowed_mode: FileMode,
     },
     /// An error of the file system.
-    #[error("{operation}: rank {rank}: {}: {message}", path.display())]
+    #[error("{operation}: rank {rank}: {}: {message}", excerpt(path))]
     File {
         /// The call.
         operation: Operation,
@@ -386,6 +386,17 @@ pub enum CommError {
 
 fn within(during: Option<Operation>) -> String {
     during.map_or_else(String::new, |operation| format!(" in {operation}"))
+}
+
+/// A path as far as a message shows it: what is no path but some other call's bytes may be of any length.
+fn excerpt(path: &Path) -> String {
+    const SHOWN: usize = 256;
+    let mut text = path.display().to_string();
+    if let Some((end, _)) = text.char_indices().nth(SHOWN) {
+        text.truncate(end);
+        text += &format!("… ({} bytes)", path.as_os_str().len());
+    }
+    text
 }
 
 /// The text of a panic.
@@ -436,6 +447,31 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "recv: rank 1 sent a message with a tag of 40000, allowed is 32767"
+        );
+    }
+
+    #[test]
+    fn long_paths_are_cut() {
+        let error = |given: &str| {
+            let error = CommError::Files {
+                rank: 3,
+                given: given.into(),
+                given_mode: FileMode::Read,
+                allowed: "a".into(),
+                allowed_mode: FileMode::Create,
+            };
+            error.to_string()
+        };
+        let whole = "ä".repeat(256);
+        assert_eq!(
+            error(&whole),
+            format!("open_shared: rank 3 opens {whole} for reading, rank 0 opens a for creating")
+        );
+        assert_eq!(
+            error(&"ä".repeat(1 << 20)),
+            format!(
+                "open_shared: rank 3 opens {whole}… (2097152 bytes) for reading, rank 0 opens a for creating"
+            )
         );
     }
 }

@@ -12,8 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::agree::first_failure;
-use crate::{CommError, Communicator, Operation};
+use crate::agree::told;
+use crate::{CommError, CommExt, Communicator, Operation};
 
 /// What a shared file is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +43,8 @@ impl fmt::Display for FileMode {
 /// A file opened by all ranks of a communicator. Offsets and lengths are in bytes.
 ///
 /// `read_at` and `write_at` are local: any rank, any time, parts that do not overlap. The `_all` forms, `set_len` and `sync`
-/// are collective and give every rank the same error; they fail as [`Communicator::barrier`] does when ranks do not meet.
+/// are collective and give every rank the same error; they fail as [`Communicator::barrier`] does when ranks do not meet, and
+/// with [`CommError::Mismatch`] when ranks make different calls. A rank may have read or written its own part by then.
 pub trait SharedFile: Send + Sync {
     /// Length of the file as it is now. Local.
     ///
@@ -84,10 +85,10 @@ pub trait SharedFile: Send + Sync {
     /// [`CommError::File`] of the lowest rank that failed, on all.
     fn write_at_all(&self, offset: u64, buf: &[u8]) -> Result<(), CommError>;
 
-    /// Cuts the file to `len` bytes, or extends it with zeros. Collective; the `len` of rank 0 counts.
+    /// Cuts the file to `len` bytes, or extends it with zeros. Collective; equal lengths.
     ///
     /// # Errors
-    /// [`CommError::File`], on all ranks.
+    /// [`CommError::Length`] when lengths differ, before anything is done; [`CommError::File`]; on all ranks.
     fn set_len(&self, len: u64) -> Result<(), CommError>;
 
     /// Returns when what every rank wrote is on the device. Collective.
@@ -186,13 +187,56 @@ fn settle<T>(
     path: &Path,
     outcome: io::Result<T>,
 ) -> Result<T, CommError> {
-    let failed = first_failure(comm, outcome.as_ref().err())?;
-    match (failed, outcome) {
+    let failed = meet(comm, operation, 0, outcome.is_err())?;
+    match (told(comm, failed, outcome.as_ref().err())?, outcome) {
         (None, Ok(value)) => Ok(value),
         (None, Err(own)) => Err(failure(operation, comm.rank(), path, own.to_string())),
         (Some(agreed), _) => Err(failure(operation, agreed.rank, path, agreed.cause)),
     }
 }
+
+/// Meets the other ranks in a call on a file: all have to be in the same one and give the same number. The ranks that failed,
+/// ascending. Collective.
+///
+/// The call is made of other collective calls, which cannot tell it from those; what is said here can.
+fn meet(
+    comm: &(impl Communicator + ?Sized),
+    operation: Operation,
+    number: u64,
+    failed: bool,
+) -> Result<Vec<usize>, CommError> {
+    let all = comm.all_gather_value([
+        FILE_CALL | u64::from(operation.code()),
+        number,
+        u64::from(failed),
+    ])?;
+    let call_of = |rank: usize| {
+        let code = u32::try_from(all[rank][0] ^ FILE_CALL).ok();
+        // Who says something else calls `all_gather` itself.
+        code.and_then(Operation::from_code)
+            .unwrap_or(Operation::AllGather)
+    };
+    let first = call_of(0);
+    for rank in 1..all.len() {
+        let other = call_of(rank);
+        if other != first {
+            return Err(CommError::Mismatch { first, rank, other });
+        }
+    }
+    if let Some(rank) = all.iter().position(|said| said[1] != all[0][1]) {
+        return Err(CommError::Length {
+            operation,
+            rank,
+            what: "a length in bytes of",
+            given: all[rank][1],
+            allowed: all[0][1],
+        });
+    }
+    Ok((0..all.len()).filter(|&rank| all[rank][2] != 0).collect())
+}
+
+/// Marks the words of a call on a file.
+const FILE_CALL: u64 = 0x6669_6c65 << 32;
 
 /// Checks that all ranks mean the same file and want the same of it. Collective.
 fn same_file(
@@ -200,6 +244,7 @@ fn same_file(
     path: &Path,
     mode: FileMode,
 ) -> Result<(), CommError> {
+    meet(comm, Operation::FileOpen, 0, false)?;
     let wish = [&[mode as u8], path.as_os_str().as_bytes()].concat();
     let wishes = comm.all_gather_v(&wish)?;
     let Some(rank) = wishes.iter().position(|wish| *wish != wishes[0]) else {
@@ -248,6 +293,7 @@ impl<C: Communicator + ?Sized> SharedFile for PositionedFile<'_, C> {
     }
 
     fn set_len(&self, len: u64) -> Result<(), CommError> {
+        meet(self.comm, Operation::FileSetLen, len, false)?;
         let outcome = if self.comm.rank() == 0 {
             self.file.set_len(len)
         } else {

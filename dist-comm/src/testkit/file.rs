@@ -30,6 +30,18 @@ pub(super) const CASES: &[FileCase] = &[
         name: "the length is set for all",
         run: length,
     },
+    Case {
+        name: "different lengths of a file are an error on all ranks",
+        run: different_lengths,
+    },
+    Case {
+        name: "different calls on a file are an error on all ranks",
+        run: different_calls,
+    },
+    Case {
+        name: "a call on a file and one on none are an error on all ranks",
+        run: another_call,
+    },
 ];
 
 fn parts(comm: &dyn Communicator, dir: &Path) -> Verdict {
@@ -164,4 +176,112 @@ fn length(comm: &dyn Communicator, dir: &Path) -> Verdict {
         comm.barrier().map_err(text)?;
     }
     Ok(())
+}
+
+fn different_lengths(comm: &dyn Communicator, dir: &Path) -> Verdict {
+    let file = comm
+        .open_shared(&dir.join("lengths"), FileMode::Create)
+        .map_err(text)?;
+    file.set_len(7).map_err(text)?;
+    let outcome = file.set_len(comm.rank() as u64 * 10);
+    let expected = if comm.size() == 1 {
+        Ok(())
+    } else {
+        Err(CommError::Length {
+            operation: Operation::FileSetLen,
+            rank: 1,
+            what: "a length in bytes of",
+            given: 10,
+            allowed: 0,
+        })
+    };
+    same("lengths", &outcome, &expected)?;
+    same(
+        "length",
+        &file.len(),
+        &Ok(if comm.size() == 1 { 0 } else { 7 }),
+    )
+}
+
+fn different_calls(comm: &dyn Communicator, dir: &Path) -> Verdict {
+    let file = comm
+        .open_shared(&dir.join("calls"), FileMode::Create)
+        .map_err(text)?;
+    let last = comm.size() - 1;
+    let is_last = comm.rank() == last;
+    let mismatch = |first, other| {
+        Err(CommError::Mismatch {
+            first,
+            rank: last,
+            other,
+        })
+    };
+    if last == 0 {
+        return Ok(());
+    }
+    let outcome = if is_last {
+        file.write_at_all(0, &[1])
+    } else {
+        file.set_len(5)
+    };
+    let expected = mismatch(Operation::FileSetLen, Operation::FileWrite);
+    same("set_len and write", &outcome, &expected)?;
+    comm.barrier().map_err(text)?;
+    same("not set", &file.len(), &Ok(1))?;
+    let outcome = if is_last {
+        file.read_at_all(0, &mut [0])
+    } else {
+        file.sync()
+    };
+    let expected = mismatch(Operation::FileSync, Operation::FileRead);
+    same("sync and read", &outcome, &expected)?;
+    let outcome = if is_last {
+        file.sync()
+    } else {
+        comm.open_shared(&dir.join("calls"), FileMode::Create)
+            .map(drop)
+    };
+    let expected = mismatch(Operation::FileOpen, Operation::FileSync);
+    same("open and sync", &outcome, &expected)?;
+    same("not emptied", &file.len(), &Ok(1))?;
+    comm.barrier().map_err(text)
+}
+
+fn another_call(comm: &dyn Communicator, dir: &Path) -> Verdict {
+    let path = dir.join("another");
+    let last = comm.size() - 1;
+    if last == 0 {
+        return Ok(());
+    }
+    let is_last = comm.rank() == last;
+    let mismatch = |first, other| {
+        Err(CommError::Mismatch {
+            first,
+            rank: last,
+            other,
+        })
+    };
+    let open = || comm.open_shared(&path, FileMode::Create).map(drop);
+    let outcome = if is_last {
+        comm.all_gather_v(&vec![1; 1 << 20]).map(drop)
+    } else {
+        open()
+    };
+    let expected = mismatch(Operation::AllGather, Operation::AllGatherV);
+    same("bytes of any length", &outcome, &expected)?;
+    holds("nothing is made", !path.exists())?;
+    // As many bytes as a call on a file says: that rank has had what it asked for, the others know better.
+    let outcome = if is_last {
+        comm.all_gather(&[1; 24], &mut vec![0; 24 * comm.size()])
+    } else {
+        open()
+    };
+    let expected = if is_last {
+        Ok(())
+    } else {
+        mismatch(Operation::FileOpen, Operation::AllGather)
+    };
+    same("as many bytes", &outcome, &expected)?;
+    holds("nothing is made", !path.exists())?;
+    comm.barrier().map_err(text)
 }
