@@ -59,22 +59,24 @@ fn nearest_factors(sizes: &[usize], ranks: usize) -> Vec<usize> {
         .fold(1_usize, |product, &n| product.saturating_mul(n));
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|&axis| sizes[axis]);
+    let limits: Vec<usize> = order.iter().map(|&axis| sizes[axis]).collect();
+    let largest = limits.last().copied().unwrap_or(1);
     let mut total = ranks.min(usable).min(MAX_RANKS);
     loop {
         let mut best: Option<(f64, Vec<usize>)> = None;
-        let mut ascending = Vec::with_capacity(sizes.len());
-        each_factorisation(total, sizes.len(), 1, &mut ascending, &mut |factors| {
-            let mut grid = vec![1; sizes.len()];
-            for (&axis, &factor) in order.iter().zip(factors) {
-                grid[axis] = factor;
-            }
-            if grid.iter().zip(sizes).all(|(&g, &n)| g <= n) {
+        if is_product(total, largest) {
+            let mut ascending = Vec::with_capacity(sizes.len());
+            each_factorisation(total, &limits, 1, &mut ascending, &mut |factors| {
+                let mut grid = vec![1; sizes.len()];
+                for (&axis, &factor) in order.iter().zip(factors) {
+                    grid[axis] = factor;
+                }
                 let distance = distance(sizes, &grid);
                 if best.as_ref().is_none_or(|(d, _)| distance < *d) {
                     best = Some((distance, grid));
                 }
-            }
-        });
+            });
+        }
         if let Some((_, grid)) = best {
             return grid;
         }
@@ -82,28 +84,49 @@ fn nearest_factors(sizes: &[usize], ranks: usize) -> Vec<usize> {
     }
 }
 
-/// Calls `visit` with every way to write `total` as `count` factors in ascending order, each at least `least`.
+/// Whether a product of numbers up to `largest`, however many, can be `total`.
+fn is_product(total: usize, largest: usize) -> bool {
+    let mut rest = total;
+    let mut divisor = 2;
+    while divisor <= largest && divisor.saturating_mul(divisor) <= rest {
+        while rest.is_multiple_of(divisor) {
+            rest /= divisor;
+        }
+        divisor += 1;
+    }
+    // 1, a prime, or a product of primes that are all larger
+    rest <= largest
+}
+
+/// Calls `visit` with every way to write `total` as factors in ascending order, one for each of the ascending `limits` and at
+/// most that, each at least `least`.
 fn each_factorisation(
     total: usize,
-    count: usize,
+    limits: &[usize],
     least: usize,
     chosen: &mut Vec<usize>,
     visit: &mut impl FnMut(&[usize]),
 ) {
-    if count == 1 {
-        if total >= least {
+    let Some((&limit, others)) = limits.split_first() else {
+        return;
+    };
+    if others.is_empty() {
+        if (least..=limit).contains(&total) {
             chosen.push(total);
             visit(chosen);
             chosen.pop();
         }
         return;
     }
-    let mut factor = least;
-    // The smallest of `count` ascending factors is at most the `count`-th root; its square suffices as a bound.
-    while factor.saturating_mul(factor) <= total {
+    let room = others
+        .iter()
+        .fold(1_usize, |product, &n| product.saturating_mul(n));
+    let mut factor = least.max(total.div_ceil(room));
+    // The smallest of several ascending factors is at most the root of their product; its square suffices as a bound.
+    while factor <= limit && factor.saturating_mul(factor) <= total {
         if total.is_multiple_of(factor) {
             chosen.push(factor);
-            each_factorisation(total / factor, count - 1, factor, chosen, visit);
+            each_factorisation(total / factor, others, factor, chosen, visit);
             chosen.pop();
         }
         factor += 1;
@@ -148,5 +171,65 @@ mod tests {
         assert_eq!(grid(&[0, 5], 4), [1, 4]);
         assert_eq!(grid(&[1, 1], 1 << 20), [1, 1]);
         assert_eq!(grid(&[2, 2, 3], 3), [1, 1, 3]);
+    }
+
+    /// The rule by looking at every grid that fits.
+    fn by_all_grids(shape: &[usize], ranks: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..shape.len()).collect();
+        order.sort_by_key(|&axis| shape[axis]);
+        let count: usize = shape.iter().product();
+        let mut best = (0, f64::INFINITY, Vec::new());
+        for number in 0..count {
+            // the dimension of least size counts slowest: the order in which equal distances are told apart
+            let (mut grid, mut rest) = (vec![1; shape.len()], number);
+            for &axis in order.iter().rev() {
+                grid[axis] = rest % shape[axis] + 1;
+                rest /= shape[axis];
+            }
+            let total: usize = grid.iter().product();
+            let ascends = order.windows(2).all(|o| grid[o[0]] <= grid[o[1]]);
+            if total <= ranks && ascends && total >= best.0 {
+                let distance = distance(shape, &grid);
+                if total > best.0 || distance < best.1 {
+                    best = (total, distance, grid);
+                }
+            }
+        }
+        best.2
+    }
+
+    #[test]
+    fn no_grid_is_better() {
+        for shape in [
+            &[2, 2][..],
+            &[5, 3],
+            &[9, 20],
+            &[2, 2, 2],
+            &[7, 4, 4],
+            &[3, 1, 11],
+            &[2, 3, 5, 7],
+            &[6, 6, 6, 2],
+            &[3, 3, 3, 3, 3],
+        ] {
+            let sizes: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
+            for ranks in 1..=250 {
+                assert_eq!(
+                    grid(&sizes, ranks),
+                    by_all_grids(shape, ranks),
+                    "{shape:?} over {ranks}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn many_small_dimensions_take_no_time() {
+        let mut wanted = vec![2; 20];
+        wanted[0] = 1;
+        assert_eq!(grid(&[2; 20], (1 << 20) - 1), wanted);
+        let of_3 = grid(&[3; 13], 1 << 20); // 2^2 * 3^11 = 708,588
+        assert_eq!(of_3, [[2; 2].as_slice(), &[3; 11]].concat());
+        let of_5 = grid(&[5; 40], (1 << 20) - 3);
+        assert!(of_5.iter().product::<usize>() > 1_000_000);
     }
 }
