@@ -391,12 +391,11 @@ fn within(during: Option<Operation>) -> String {
 /// A path as far as a message shows it: what is no path but some other call's bytes may be of any length.
 fn excerpt(path: &Path) -> String {
     const SHOWN: usize = 256;
-    let mut text = path.display().to_string();
-    if let Some((end, _)) = text.char_indices().nth(SHOWN) {
-        text.truncate(end);
-        text += &format!("… ({} bytes)", path.as_os_str().len());
+    let text = path.display().to_string();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], path.as_os_str().len()),
+        None => text,
     }
-    text
 }
 
 /// The text of a panic.
