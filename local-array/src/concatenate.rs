@@ -64,21 +64,17 @@ where
         "axis or number of arrays",
         &(axis, arrays.len()),
     )?;
-    match axis {
-        Some(axis) => {
-            let axis = axis_of(axis, first.ndim())?;
-            let views: Vec<_> = arrays.iter().map(|array| array.view_of()).collect();
-            joined(&views, axis)
-        }
-        None => {
-            let flat = arrays
-                .iter()
-                .map(|array| reshaped(array.view_of(), &[array.size_u64()?]));
-            let flat: Vec<_> = flat.collect::<Result<_, _>>()?;
-            let views: Vec<_> = flat.iter().map(LocalArrayBase::view_of).collect();
-            joined(&views, 0)
-        }
+    if let Some(axis) = axis {
+        let axis = axis_of(axis, first.ndim())?;
+        let views: Vec<_> = arrays.iter().map(|array| array.view_of()).collect();
+        return joined(&views, axis);
     }
+    let flat = arrays
+        .iter()
+        .map(|array| reshaped(array.view_of(), &[array.size_u64()?]));
+    let flat: Vec<_> = flat.collect::<Result<_, _>>()?;
+    let views: Vec<_> = flat.iter().map(LocalArrayBase::view_of).collect();
+    joined(&views, 0)
 }
 
 /// The arrays, at least one, one after the other. Collective, in the same way on every rank.
@@ -100,7 +96,7 @@ pub(crate) fn joined<T: Element, D: Dimension, C: Communicator + Clone>(
             });
         }
     }
-    let others: Vec<&Distribution> = rest.iter().map(|array| array.distribution()).collect();
+    let others: Vec<&Distribution> = rest.iter().map(LocalArrayBase::distribution).collect();
     let comm = first.comm.clone();
     if let Ok(distribution) = first.distribution().concatenate(&others, axis) {
         let distribution = without_padding(&distribution)?;
@@ -176,7 +172,7 @@ fn stacked<T: Element, D: Dimension, C: Communicator + Clone>(
     LocalArray::from_part(data, Arc::new(part), comm)
 }
 
-/// How often elements are repeated: one number for all, or one for each. Sealed by its only conversions.
+/// How often elements are repeated: made of one number for all, or of one for each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Repeats {
@@ -246,13 +242,11 @@ where
     ) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
         let (repeats, axis) = (repeats.into(), axis.into());
         same_everywhere(&self.comm, "repeats or axis", &(&repeats, axis))?;
-        match axis {
-            Some(axis) => repeated(&self.view_of(), &repeats, axis_of(axis, self.ndim())?),
-            None => {
-                let flat = reshaped(self.view_of(), &[self.size_u64()?])?;
-                repeated(&flat.view_of(), &repeats, 0)
-            }
+        if let Some(axis) = axis {
+            return repeated(&self.view_of(), &repeats, axis_of(axis, self.ndim())?);
         }
+        let flat = reshaped(self.view_of(), &[self.size_u64()?])?;
+        repeated(&flat.view_of(), &repeats, 0)
     }
 }
 

@@ -167,7 +167,7 @@ impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 
 impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// The index that a collective call means, negative numbers counted from the end.
-    fn from_ends(&self, index: &[i64]) -> Result<Vec<i64>, ArrayError> {
+    fn inside(&self, index: &[i64]) -> Result<Vec<i64>, ArrayError> {
         if index.len() != self.ndim() {
             return Err(ArrayError::InvalidDimension {
                 what: "number of indices",
@@ -214,7 +214,7 @@ where
     /// The same on every rank: [`ArrayError::InvalidDimension`] when there is not one number per dimension,
     /// [`ArrayError::OutOfBounds`], [`ArrayError::Argument`] for an index that explicit lists leave out, [`ArrayError::Comm`].
     pub fn get_item(&self, index: &[i64]) -> Result<S::Elem, ArrayError> {
-        let global = self.from_ends(index)?;
+        let global = self.inside(index)?;
         let owner = self.distribution().owner(&global);
         let root = owner.ok_or_else(|| ArrayError::Argument {
             what: "index",
@@ -241,7 +241,7 @@ where
     /// # Errors
     /// As [`get_item`](Self::get_item), the same on every rank.
     pub fn set_item(&mut self, index: &[i64], value: S::Elem) -> Result<(), ArrayError> {
-        let global = self.from_ends(index)?;
+        let global = self.inside(index)?;
         self.checked_setitem(&global, value);
         Ok(())
     }

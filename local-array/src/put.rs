@@ -44,6 +44,10 @@ where
     /// # Errors
     /// The same on every rank, and nothing is set then: [`ArrayError::OutOfBounds`] by the rules of `mode`,
     /// [`ArrayError::Argument`] for arguments that differ between the ranks.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "indices are numbers, lists and references alike"
+    )]
     pub fn put(
         &mut self,
         indices: impl Indices,
@@ -101,7 +105,7 @@ where
         let places = agree(&self.comm, places)?;
         let (values, keys) = (values.owned_elements(), indices.part.owned_flat());
         let ranks = 0..self.comm.size();
-        let positions = self.comm.all_to_all_slice(&places.positions(..))?;
+        let positions = self.comm.all_to_all_slice(&places.positions(&..))?;
         let of_rank = |rank| places.slots(rank).iter().map(|&slot| keys[slot]).collect();
         let sent: Vec<Vec<u64>> = ranks.clone().map(of_rank).collect();
         let sent: Vec<&[u64]> = sent.iter().map(Vec::as_slice).collect();

@@ -69,7 +69,7 @@ struct Routes {
 
 impl Routes {
     fn new<C: Communicator>(asked: Places, comm: &C) -> Result<Self, ArrayError> {
-        let served = comm.all_to_all_slice(&asked.positions(..))?;
+        let served = comm.all_to_all_slice(&asked.positions(&..))?;
         Ok(Self { asked, served })
     }
 }
@@ -202,7 +202,7 @@ where
     let mut found = vec![S::Elem::default(); places.len()];
     for round in 0..rounds {
         let cut = |len: usize| part_of(len, round, rounds);
-        let served = comm.all_to_all_slice(&places.positions(cut))?;
+        let served = comm.all_to_all_slice(&places.positions(&cut))?;
         let received = send(comm, &answer(&owned, &served)?)?;
         for (rank, bytes) in received.iter().enumerate() {
             let slots = places.slots(rank);

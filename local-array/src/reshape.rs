@@ -148,7 +148,8 @@ impl<T: Element, D: Dimension, C: Communicator + Clone> LocalArray<T, D, C> {
         let flat = self.ravel(order)?;
         let resized = if new <= old {
             let front = i64::try_from(new).unwrap_or(i64::MAX);
-            reshaped_cow(flat.sliced(&[(0..front).into()])?, &wanted)?
+            let front = flat.sliced(&[(0..front).into()])?;
+            reshaped(front.view_of(), &wanted)?.into_owned()
         } else {
             let zeros = LocalArray::<T, Ix1, _>::zeros(
                 &blocks(new - old, self.comm.size())?,
@@ -173,13 +174,6 @@ impl<T: Element, D: Dimension, C: Communicator + Clone> LocalArray<T, D, C> {
     }
 }
 
-fn reshaped_cow<T: Element, D: Dimension, C: Communicator + Clone>(
-    array: LocalArrayCow<'_, T, D, C>,
-    shape: &[u64],
-) -> Result<LocalArray<T, IxDyn, C>, ArrayError> {
-    Ok(reshaped(array.view_of(), shape)?.into_owned())
-}
-
 /// The array in another shape. Collective, in the same way on every rank.
 pub(crate) fn reshaped<'a, T: Element, D: Dimension, C: Communicator + Clone>(
     array: LocalArrayView<'a, T, D, C>,
@@ -196,7 +190,7 @@ pub(crate) fn reshaped<'a, T: Element, D: Dimension, C: Communicator + Clone>(
         Ok(distribution) => {
             let owned = array.part.owned_of(array.data);
             LocalArrayCow::made(without_padding(&distribution)?, array.comm, |part| {
-                in_shape(owned, part.shape(), array.part.is_active())
+                in_shape(&owned, part.shape(), array.part.is_active())
             })
         }
         Err(MapError::ReshapeSize { expected, .. }) => Err(ArrayError::Shape {
@@ -223,7 +217,7 @@ pub(crate) fn reshaped<'a, T: Element, D: Dimension, C: Communicator + Clone>(
 
 /// The elements of a view in C order, in another shape.
 fn in_shape<'a, T: Element, D: Dimension>(
-    owned: ArrayView<'a, T, D>,
+    owned: &ArrayView<'a, T, D>,
     shape: &[usize],
     is_active: bool,
 ) -> Result<CowArray<'a, T, IxDyn>, ArrayError> {
@@ -238,7 +232,7 @@ fn in_shape<'a, T: Element, D: Dimension>(
     }
     let mut elements = Vec::with_capacity(owned.len());
     if is_active {
-        for_each_run(&owned, |run| elements.extend_from_slice(run));
+        for_each_run(owned, |run| elements.extend_from_slice(run));
     }
     let given = elements.len();
     let array = Array::from_shape_vec(IxDyn(shape), elements);
@@ -259,7 +253,7 @@ fn extents(shape: &[i64], from: &[u64], size: u64) -> Result<Vec<u64>, ArrayErro
     })?;
     let unknown = shape.len() - known.count();
     let left = size.checked_div(product);
-    if unknown > 1 || unknown == 1 && (left.is_none() || size % product != 0) {
+    if unknown > 1 || unknown == 1 && (left.is_none() || !size.is_multiple_of(product)) {
         return Err(wrong());
     }
     let extent = |&n: &i64| u64::try_from(n).ok().or(left).unwrap_or(0);

@@ -161,13 +161,12 @@ where
         }
         let comm = self.comm.clone();
         let part = Part::new(Arc::new(distribution.clone()), &comm)?;
-        let data = match taken.local(comm.rank()) {
-            Some(parts) => taken_mut(self.data.view_mut().into_dyn(), &parts),
-            None => {
-                let nothing = IxDyn(&vec![0; distribution.ndim()]);
-                ArrayViewMut::from_shape(nothing, &mut [])
-                    .map_err(|_| ArrayError::Memory { bytes: 0 })?
-            }
+        let data = if let Some(parts) = taken.local(comm.rank()) {
+            taken_mut(self.data.view_mut().into_dyn(), &parts)
+        } else {
+            let nothing = IxDyn(&vec![0; distribution.ndim()]);
+            ArrayViewMut::from_shape(nothing, &mut [])
+                .map_err(|_| ArrayError::Memory { bytes: 0 })?
         };
         LocalArrayViewMut::from_part(data, Arc::new(part), comm)
     }
@@ -215,11 +214,7 @@ where
         change?.execute(value, &mut moved)?;
         if let Some(parts) = kept.local(self.comm.rank()) {
             let parts = owned_parts(&parts, &moved.part);
-            assign_at(
-                self.data.view_mut().into_dyn(),
-                &parts,
-                moved.owned().into_dyn(),
-            );
+            assign_at(self.data.view_mut().into_dyn(), &parts, &moved.owned());
         }
         Ok(())
     }
@@ -320,7 +315,7 @@ fn each_piece<T>(
 fn assign_at<T: Copy>(
     view: ArrayViewMutD<'_, T>,
     parts: &[LocalPart],
-    value: ArrayView<'_, T, IxDyn>,
+    value: &ArrayView<'_, T, IxDyn>,
 ) {
     each_piece(view, parts, &mut |at, mut piece| {
         let mut from = value.view();

@@ -184,15 +184,12 @@ where
         operation: &O,
     ) -> Result<LocalArray<O::Out, IxDyn, C>, ArrayError> {
         same_everywhere(&self.comm, "axis or kind", &(axis, kind))?;
-        match axis {
-            Some(axis) => {
-                Ok(along(&self.view_of(), axis_of(axis, self.ndim())?, operation)?.into_dyn())
-            }
-            None => {
-                let flat = reshaped(self.view_of(), &[self.size_u64()?])?;
-                along(&flat.view_of(), 0, operation)
-            }
+        if let Some(axis) = axis {
+            let axis = axis_of(axis, self.ndim())?;
+            return Ok(along(&self.view_of(), axis, operation)?.into_dyn());
         }
+        let flat = reshaped(self.view_of(), &[self.size_u64()?])?;
+        along(&flat.view_of(), 0, operation)
     }
 }
 

@@ -54,6 +54,10 @@ where
     /// The same on every rank: [`ArrayError::OutOfBounds`] by the rules of `mode`, and where anything is to be taken of nothing;
     /// [`ArrayError::Argument`] for an axis that is not there, an index that explicit lists leave out, or arguments that
     /// differ between the ranks.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "indices are numbers, lists and references alike"
+    )]
     pub fn take(
         &self,
         indices: impl Indices,

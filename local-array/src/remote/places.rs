@@ -96,9 +96,9 @@ impl Places {
     }
 
     /// Per rank the places asked of it, those in the range that `cut` gives of their number.
-    pub(crate) fn positions<'a>(&'a self, cut: impl Cut) -> Vec<&'a [u64]> {
-        let of_rank = |list: &'a Vec<u64>| &list[cut.of(list.len())];
-        self.positions.iter().map(of_rank).collect()
+    pub(crate) fn positions(&self, cut: &impl Cut) -> Vec<&[u64]> {
+        let lists = self.positions.iter();
+        lists.map(|list| &list[cut.of(list.len())]).collect()
     }
 }
 
@@ -233,7 +233,9 @@ impl Owners {
             }
             Self::Several(owners) => {
                 let found = owners.get(&index).map_or(&[][..], Vec::as_slice);
-                found.iter().for_each(|&(coord, local)| see(coord, local));
+                for &(coord, local) in found {
+                    see(coord, local);
+                }
                 !found.is_empty()
             }
         }

@@ -145,8 +145,7 @@ fn finish(
             );
             reached[rank] = end;
         }
-        // Stable, so that those of one rank stay in their order.
-        candidates.sort();
+        candidates.sort_unstable();
         let settled: u64 = all.iter().map(|told| told[number][1]).sum();
         let more = usize::try_from(target.saturating_sub(settled)).unwrap_or(usize::MAX);
         let here = places[comm.rank()];

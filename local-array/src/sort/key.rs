@@ -110,6 +110,7 @@ macro_rules! floats {
                 self < other || (other.is_nan() && !self.is_nan())
             }
             fn sort_run(run: &mut [Self]) {
+                const SIGN: $bits = 1 << (<$bits>::BITS - 1);
                 let numbers = nan_last(run, |x| x.is_nan());
                 let run = &mut run[..numbers];
                 let is_zero = |x: &Self| x.to_bits() << 1 == 0;
@@ -118,7 +119,6 @@ macro_rules! floats {
                 let has_both = zeros().any(is_negative) && !zeros().all(is_negative);
                 let signed: Vec<Self> = if has_both { zeros().copied().collect() } else { Vec::new() };
                 // As integers in the same order, -0 before 0.
-                const SIGN: $bits = 1 << (<$bits>::BITS - 1);
                 let words: &mut [$bits] = bytemuck::cast_slice_mut(run);
                 for word in &mut *words {
                     *word ^= if *word & SIGN == 0 { SIGN } else { <$bits>::MAX };

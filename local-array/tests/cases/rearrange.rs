@@ -417,6 +417,7 @@ fn rearrange_slices(comm: &dyn Communicator) -> Outcome {
 }
 
 fn rearrange_outputs(comm: &dyn Communicator) -> Outcome {
+    outputs_of_a_part()?;
     let shape = [7, 4];
     for (number, d) in zoo(&shape, comm.size()).iter().enumerate() {
         let a = LocalArray::<i64, IxDyn, _>::from_fn(d, comm, |g| g[0] * 4 + g[1])?;
@@ -444,6 +445,27 @@ fn rearrange_outputs(comm: &dyn Communicator) -> Outcome {
         )?;
     }
     Ok(())
+}
+
+/// On the part of one rank.
+fn outputs_of_a_part() -> Outcome {
+    let whole = distribution(&[3, 2], &[Kind::Block; 2], 0, 1);
+    let a = LocalArray::<i64, IxDyn, _>::from_fn(&whole, SingleComm::new(), |g| g[0] * 2 + g[1])?;
+    let part = a.part()?;
+    let d = distribution(&[2, 2], &[Kind::Block; 2], 0, 1);
+    let mut out = LocalArray::<i64, IxDyn, _>::zeros(&d, SingleComm::new())?;
+    part.take_into([2, 0], 0, IndexMode::Raise, &mut out)?;
+    same(
+        out.local(),
+        ndarray::array![[4, 5], [0, 1]].into_dyn(),
+        "take_into",
+    )?;
+    part.compress_into(&[false, true, true], 0, &mut out)?;
+    same(
+        out.local(),
+        ndarray::array![[2, 3], [4, 5]].into_dyn(),
+        "compress_into",
+    )
 }
 
 /// Explicit lists in which an index lies on several ranks, or on none.
