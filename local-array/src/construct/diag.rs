@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dap_protocol::Element;
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
-use dist_maps::{AxisDist, Distribution, Slice};
+use dist_maps::{AxisDist, Distribution, IndexMap, Slice};
 use ndarray::{Data, Dimension, IxDyn};
 
 use crate::deliver::Deliveries;
@@ -48,7 +48,7 @@ where
     /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
     pub fn diag(&self, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
         match self.global_shape() {
-            &[n] => self.square_with(n, k),
+            &[n] => self.square_matrix(n, k),
             &[n, m] => self.diagonal_of(n, m, k),
             _ => Err(ArrayError::InvalidDimension {
                 what: "number of dimensions",
@@ -58,7 +58,7 @@ where
         }
     }
 
-    fn square_with(&self, n: u64, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
+    fn square_matrix(&self, n: u64, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
         let more = k.unsigned_abs();
         let size = n.checked_add(more).filter(|&n| i64::try_from(n).is_ok());
         let size = size.ok_or_else(|| ArrayError::Argument {
@@ -76,7 +76,7 @@ where
         )?;
         let corner = [above.cast_signed(), left.cast_signed()];
         let place = |i: i64| [i + corner[0], i + corner[1]];
-        self.moved_along(to, 1, |i| vec![i], place)
+        self.moved_along(to, n, |i| vec![i], place)
     }
 
     fn diagonal_of(
@@ -98,15 +98,15 @@ where
             .into_distribution();
         let to = corner.reduce(Some(&[1]), false)?;
         let (down, right) = (down.cast_signed(), right.cast_signed());
-        self.moved_along(to, 2, |i| vec![i + down, i + right], |i| [i, 0])
+        self.moved_along(to, len, |i| vec![i + down, i + right], |i| [i, 0])
     }
 
-    /// A new array over `to`, into which element `source(i)` of this one moves to `place(i)`, for each `i` of a diagonal. Along
+    /// A new array over `to`, into which element `source(i)` of this one moves to `place(i)`, for each `i` of `0..len`. Along
     /// the first axis both have `i` and a constant.
     fn moved_along(
         &self,
         to: Distribution,
-        ndim: usize,
+        len: u64,
         source: impl Fn(i64) -> Vec<i64>,
         place: impl Fn(i64) -> [i64; 2],
     ) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
@@ -127,50 +127,33 @@ where
                 .map(|(axis, &g)| axis.owner(g));
             rank_of(from, owners.collect())
         };
-        let mut sends = Deliveries::new(self.comm.size());
+        let stored = self.data.view().into_dyn();
         let mine = self.comm.rank();
-        for (i, first) in ascending(from, mine, sources[0]) {
+        let mut sends = Deliveries::new(self.comm.size());
+        for (i, first) in ascending(from, mine, sources[0], len) {
             if giver(i) != Some(mine) {
                 continue;
             }
-            let index = source(i);
-            let mut at = vec![first; ndim];
-            if let (2, Some(local)) = (ndim, self.local_from_global(&index)) {
-                at = local;
-            }
-            let Some(&element) = self
-                .data
-                .view()
-                .into_dyn()
-                .get(IxDyn(&at))
-                .copied()
-                .as_ref()
-            else {
-                continue;
+            let at = match from.ndim() {
+                1 => Some(vec![first]),
+                _ => self.local_from_global(&source(i)),
+            };
+            let Some(&element) = at.and_then(|at| stored.get(IxDyn(&at))) else {
+                continue; // an element that is owned is stored
             };
             for coord in to.axes()[0].owners(place(i)[0]) {
-                let mut coords = vec![0; to_ndim];
-                coords[0] = coord;
-                if let Some(rank) = to.rank_at(&coords) {
+                let coords = [coord, 0];
+                if let Some(rank) = to.rank_at(&coords[..to_ndim]) {
                     sends.push(rank, element);
                 }
             }
         }
         let mut received = sends.deliver(&self.comm)?;
-        for (i, first) in ascending(&to, mine, places[0]) {
-            let index = source(i);
-            let inside = from.global_shape().iter().zip(&index);
-            if !inside
-                .into_iter()
-                .all(|(&n, &g)| u64::try_from(g).is_ok_and(|g| g < n))
-            {
-                continue;
-            }
+        for (i, first) in ascending(&to, mine, places[0], len) {
             let Some(element) = giver(i).and_then(|rank| received.next(rank)) else {
-                continue;
+                continue; // an index that no list has
             };
-            let second = usize::try_from(place(i)[1]).unwrap_or(usize::MAX);
-            let at = [first, second];
+            let at = [first, usize::try_from(place(i)[1]).unwrap_or(usize::MAX)];
             if let Some(slot) = moved.data.get_mut(IxDyn(&at[..to_ndim])) {
                 *slot = element;
             }
@@ -179,8 +162,9 @@ where
     }
 }
 
-/// The owned indices of a rank along the first axis less `shift`, ascending, each with its local position.
-fn ascending(d: &Distribution, rank: usize, shift: i64) -> Vec<(i64, usize)> {
+/// Those of `0..len` that a rank owns along the first axis, where they are shifted by `shift`; ascending, each with its local
+/// position.
+fn ascending(d: &Distribution, rank: usize, shift: i64, len: u64) -> Vec<(i64, usize)> {
     let Some(coords) = d.coords(rank) else {
         return Vec::new();
     };
@@ -189,10 +173,13 @@ fn ascending(d: &Distribution, rank: usize, shift: i64) -> Vec<(i64, usize)> {
         return Vec::new();
     };
     let owned = axis.owned_local(coord);
-    let globals = dist_maps::IndexMap::global_iter(&map).enumerate();
-    let mut all: Vec<(i64, usize)> = globals
+    let is_along = |i: i64| u64::try_from(i).is_ok_and(|i| i < len);
+    let mut all: Vec<(i64, usize)> = map
+        .global_iter()
+        .enumerate()
         .filter(|(local, _)| owned.contains(local))
-        .map(|(local, global)| (global.get() - shift, local))
+        .filter_map(|(local, global)| Some((global.get().checked_sub(shift)?, local)))
+        .filter(|&(i, _)| is_along(i))
         .collect();
     all.sort_unstable();
     all
