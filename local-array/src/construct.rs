@@ -80,7 +80,7 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
         })
     }
 
-    /// An array to be filled (the seed's `empty`). Its elements are zero: memory that was never written has no place in safe
+    /// An array to be filled (`DistArray`'s `empty`). Its elements are zero: memory that was never written has no place in safe
     /// Rust, and fresh zero pages cost no more. Local.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
         Ok(array)
     }
 
-    /// The seed's `fromfunction`: [`from_fn`](Self::from_fn) with the function first and the array spread as `spread` says.
+    /// `DistArray`'s `fromfunction`: [`from_fn`](Self::from_fn) with the function first and the array spread as `spread` says.
     /// Local; every rank gives the same shape and spread.
     ///
     /// ```

@@ -59,9 +59,9 @@ pub(crate) fn fill_by_index<T, D: Dimension>(
     fill_rows(data, part, |outer, runs, row| {
         global[..outer.len()].copy_from_slice(outer);
         for run in runs {
-            for (index, slot) in (run.global..).zip(&mut row[run.local..run.local + run.len]) {
+            for (i, slot) in (0..).zip(&mut row[run.local..run.local + run.len]) {
                 if let Some(last) = global.last_mut() {
-                    *last = index;
+                    *last = run.global.wrapping_add(i); // never beyond the last index of a run
                 }
                 *slot = f(&global);
             }

@@ -119,13 +119,13 @@ where
         let axes: Vec<Shown> = axes
             .map(|&n| Shown::new(n, is_summarised, &options))
             .collect();
-        let elements = self.fetch(&axes)?;
+        let elements = self.fetch_shown(&axes)?;
         let words = S::Elem::words(&elements, axes.is_empty(), &options);
         Ok(layout::layout(&words, &axes, options.linewidth))
     }
 
     /// What is shown, in C order, on every rank. Each element comes from the first rank that owns it.
-    fn fetch(&self, axes: &[Shown]) -> Result<Vec<S::Elem>, ArrayError> {
+    fn fetch_shown(&self, axes: &[Shown]) -> Result<Vec<S::Elem>, ArrayError> {
         let count = axes
             .iter()
             .try_fold(1_usize, |product, axis| product.checked_mul(axis.len()?));

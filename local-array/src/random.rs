@@ -68,7 +68,7 @@ impl Random {
         Self { seed, drawn: 0 }
     }
 
-    /// Begins anew with a seed (the seed's `seed`). Local.
+    /// Begins anew with a seed (`DistArray`'s `seed`). Local.
     pub fn seed(&mut self, seed: u64) {
         *self = Self::new(seed);
     }
@@ -106,7 +106,7 @@ impl Random {
         Ok(array)
     }
 
-    /// One draw, the same on every rank: the seed's functions without `size`. Local.
+    /// One draw, the same on every rank: `DistArray`'s functions without `size`. Local.
     ///
     /// ```
     /// use local_array::random::{Normal, Random};
@@ -228,7 +228,7 @@ impl Random {
         self.array(&Beta::new(a, b)?, distribution, comm)
     }
 
-    /// Integers of `low..high`, each as likely; of `0..low` where `high` is `None`, as in the seed. `T` may be `bool` with 2.
+    /// Integers of `low..high`, each as likely; of `0..low` where `high` is `None`, as in `DistArray`. `T` may be `bool` with 2.
     /// Local.
     ///
     /// # Errors
@@ -290,8 +290,8 @@ impl Random {
         fill_rows(&mut array.data, &array.part, |_, runs, row| {
             for run in runs {
                 let slots = &mut row[run.local..run.local + run.len];
-                for (index, slot) in (run.global..).zip(&mut *slots) {
-                    *slot = index;
+                for (i, slot) in (0..).zip(&mut *slots) {
+                    *slot = run.global.wrapping_add(i); // never beyond the last index of a run
                 }
                 order.apply(slots);
             }

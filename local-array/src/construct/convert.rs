@@ -11,7 +11,7 @@ use ndarray::{
 
 use crate::{ArrayError, Cast, IntoLocal, LocalArray, LocalArrayBase, LocalArrayView};
 
-/// The order in which a local array lies in memory: the seed's `order`.
+/// The order in which a local array lies in memory: `DistArray`'s `order`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Row by row: the last index runs fastest.
@@ -20,14 +20,14 @@ pub enum Order {
     F,
     /// As it is when it is column by column, row by row otherwise.
     A,
-    /// As it is (the seed's `None`).
+    /// As it is (`DistArray`'s `None`).
     #[default]
     K,
 }
 
 impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// `local_arr` as this rank's part of an array distributed like `like_arr`; nothing is copied, and its elements may be of
-    /// another type (the seed's `fromlocalarray_like`). Local.
+    /// another type (`DistArray`'s `fromlocalarray_like`). Local.
     ///
     /// ```
     /// use dist_comm::ThreadComm;
@@ -59,7 +59,7 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 }
 
 impl<'a, T: Element, D: Dimension, C: Communicator> LocalArrayBase<CowRepr<'a, T>, D, C> {
-    /// Anybody's distributed array as one of ours, in the given memory order (the seed's `aslocalarray`): borrowed where it
+    /// Anybody's distributed array as one of ours, in the given memory order (`DistArray`'s `aslocalarray`): borrowed where it
     /// lies in that order already, copied otherwise. Collective; the order may differ between ranks.
     ///
     /// ```
@@ -103,7 +103,7 @@ impl<'a, T: Element, D: Dimension, C: Communicator> LocalArrayBase<CowRepr<'a, T
 }
 
 impl<U: Element, D: Dimension, C: Communicator> LocalArray<U, D, C> {
-    /// A copy of anybody's distributed array with elements of another type (the seed's `aslocalarray` with a `dtype`), in the
+    /// A copy of anybody's distributed array with elements of another type (`DistArray`'s `aslocalarray` with a `dtype`), in the
     /// given memory order. Collective; the order may differ between ranks.
     ///
     /// # Errors

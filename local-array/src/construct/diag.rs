@@ -48,7 +48,7 @@ where
     /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
     pub fn diag(&self, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
         match self.global_shape() {
-            &[n] => self.square_matrix(n, k),
+            &[n] => self.matrix_with(n, k),
             &[n, m] => self.diagonal_of(n, m, k),
             _ => Err(ArrayError::InvalidDimension {
                 what: "number of dimensions",
@@ -58,7 +58,7 @@ where
         }
     }
 
-    fn square_matrix(&self, n: u64, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
+    fn matrix_with(&self, n: u64, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
         let more = k.unsigned_abs();
         let size = n.checked_add(more).filter(|&n| i64::try_from(n).is_ok());
         let size = size.ok_or_else(|| ArrayError::Argument {

@@ -9,7 +9,7 @@ use crate::{ArrayError, LocalArray, Spread};
 
 impl<T: One, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// `n` rows of `m` elements (`n` where it is `None`), ones on diagonal `k` and zeros elsewhere: row `i` has its one in
-    /// column `i + k`. `NumPy`'s `eye`; `T` is the seed's `dtype`. Local; every rank gives the same.
+    /// column `i + k`. `NumPy`'s `eye`; `T` is `DistArray`'s `dtype`. Local; every rank gives the same.
     ///
     /// ```
     /// use dist_comm::{Communicator, ThreadComm};

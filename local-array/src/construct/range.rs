@@ -206,9 +206,9 @@ impl<T: Element, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// The numbers `start`, `start + step`, … below `stop`: `NumPy`'s `arange`, of shape `(⌈(stop - start) / step⌉,)`. Local;
     /// every rank gives the same.
     ///
-    /// `T` is the seed's `dtype`. With integers alone the length is exact; where one argument is a float it is computed in
+    /// `T` is `DistArray`'s `dtype`. With integers alone the length is exact; where one argument is a float it is computed in
     /// `f64`. As in `NumPy` the first two elements are `start` and `start + step` as `T`, and what follows goes on in `T` with
-    /// their difference. The seed's `arange(stop)` is `arange(0, stop, 1, …)`.
+    /// their difference. `DistArray`'s `arange(stop)` is `arange(0, stop, 1, …)`.
     ///
     /// ```
     /// use dist_comm::{Communicator, ThreadComm};
@@ -258,8 +258,8 @@ impl<T: Element, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// `num` evenly spaced numbers from `start` on: up to and including `stop`, or short of it by one step where `endpoint` is
     /// false: `NumPy`'s `linspace`, of shape `(num,)`. Local; every rank gives the same.
     ///
-    /// Computed in the type of `start` and `stop`, `f64` or `Complex64`, and then made `T` (the seed's `dtype`): rounded down
-    /// where `T` is an integer. [`linspace_step`](Self::linspace_step) is the seed's `retstep=True`.
+    /// Computed in the type of `start` and `stop`, `f64` or `Complex64`, and then made `T` (`DistArray`'s `dtype`): rounded down
+    /// where `T` is an integer. [`linspace_step`](Self::linspace_step) is `DistArray`'s `retstep=True`.
     ///
     /// ```
     /// use dist_comm::{Communicator, SingleComm};

@@ -88,7 +88,15 @@ macro_rules! digits {
                 self as f64
             }
             fn shortest(self) -> Decimal {
-                Decimal::parse(&format!("{:e}", self.abs()))
+                let shortest = format!("{:e}", self.abs());
+                let decimal = Decimal::parse(&shortest);
+                // Of two such numbers equally near the one with an even last digit.
+                let places = decimal.fraction().len();
+                let nearest = format!("{:.places$e}", self.abs());
+                match nearest.parse() == Ok(self.abs()) {
+                    true => Decimal::parse(&nearest),
+                    false => decimal,
+                }
             }
             fn needs_exponent(least: Self, greatest: Self, suppress: bool) -> bool {
                 greatest >= 1e8 || (!suppress && (least < 1e-4 || greatest / least > 1e3))
@@ -154,6 +162,10 @@ pub(crate) fn scientific<T: Digits>(x: T, precision: usize) -> [String; 3] {
     if decimal.fraction().len() > precision {
         decimal = Decimal::parse(&format!("{:.precision$e}", x.to_f64().abs()));
     }
+    scientific_parts(x, &decimal)
+}
+
+fn scientific_parts<T: Digits>(x: T, decimal: &Decimal) -> [String; 3] {
     let sign = if decimal.exponent < 0 { '-' } else { '+' };
     [
         signed(x, &decimal.digits[..1]),
@@ -162,11 +174,27 @@ pub(crate) fn scientific<T: Digits>(x: T, precision: usize) -> [String; 3] {
     ]
 }
 
-/// A number without an exponent: before the point with its sign, and after it without zeros at the end.
+/// The same with exactly `places` digits after the point: beyond those that tell it from others, the value's own.
+pub(crate) fn scientific_to<T: Digits>(x: T, places: usize) -> [String; 3] {
+    let parts = scientific(x, places);
+    if parts[1].len() == places {
+        return parts;
+    }
+    let text = format!("{:.places$e}", x.to_f64().abs());
+    let (mantissa, _) = text.split_once('e').unwrap_or((&text, ""));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let [_, _, exponent] = scientific_parts(x, &Decimal::parse(&text));
+    [signed(x, whole), fraction.to_owned(), exponent]
+}
+
+/// A number without an exponent: before the point with its sign, and after it without zeros at the end. Digits before the
+/// point are the value's own, even beyond those that tell it from others.
 pub(crate) fn positional<T: Digits>(x: T, precision: usize) -> [String; 2] {
     let decimal = x.shortest();
-    let (whole, fraction) = if decimal.places() > precision {
-        let text = format!("{:.precision$}", x.to_f64().abs());
+    let ends_before_the_point = decimal.digits.len() as i64 <= i64::from(decimal.exponent);
+    let (whole, fraction) = if decimal.places() > precision || ends_before_the_point {
+        let places = decimal.places().min(precision);
+        let text = format!("{:.places$}", x.to_f64().abs());
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
         (whole.to_owned(), fraction.to_owned())
     } else {
@@ -192,14 +220,18 @@ mod tests {
         assert_eq!(scientific(1.25e-3, 8), ["1", "25", "-03"]);
         assert_eq!(scientific(-1.0 / 3.0 * 1e120, 4), ["-3", "3333", "+119"]);
         assert_eq!(scientific(0.0, 8), ["0", "", "+00"]);
+        assert_eq!(scientific_to(0.0, 2), ["0", "00", "+00"]);
+        assert_eq!(scientific_to(0.1_f32, 9), ["1", "000000015", "-01"]);
+        assert_eq!(scientific_to(0.5, 3), ["5", "000", "-01"]);
         assert_eq!(positional(1234.5, 8), ["1234", "5"]);
         assert_eq!(positional(-0.0, 8), ["-0", ""]);
         assert_eq!(positional(0.000_123_456_789_012, 8), ["0", "00012346"]);
         assert_eq!(positional(100.0, 8), ["100", ""]);
         assert_eq!(positional(2.0 / 3.0, 0), ["1", ""]);
         assert_eq!(positional(f16::from_f32(0.1), 8), ["0", "1"]);
-        assert_eq!(positional(f16::from_f32(65504.0), 8), ["65500", ""]);
+        assert_eq!(positional(f16::from_f32(65504.0), 8), ["65504", ""]);
         assert_eq!(positional(bf16::from_f32(3.0), 8), ["3", ""]);
         assert_eq!(positional(0.1_f32, 20), ["0", "1"]);
+        assert_eq!(positional(3_555_961.25_f32, 8), ["3555961", "2"]);
     }
 }

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
 use super::PrintOptions;
-use super::digits::{Digits, positional, scientific};
+use super::digits::{Digits, positional, scientific, scientific_to};
 
 /// Elements that have a text: every type.
 pub trait Printed: Element {
@@ -169,10 +169,10 @@ impl Format {
         };
         if let Some(digits) = self.exponent {
             let precision = self.precision;
-            let [whole, fraction, exponent] = scientific(x, precision);
+            let [whole, fraction, exponent] = scientific_to(x, precision);
             let (sign, exponent) = exponent.split_at(1);
             let whole = signed(&whole);
-            return format!("{whole:>left$}.{fraction:0<precision$}e{sign}{exponent:0>digits$}");
+            return format!("{whole:>left$}.{fraction}e{sign}{exponent:0>digits$}");
         }
         let [whole, fraction] = positional(x, self.precision);
         let whole = signed(&whole);
