@@ -13,7 +13,8 @@ use dist_maps::{MapError, PlanError};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArrayError {
-    /// Two arrays whose elements do not lie on the same ranks; redistribute one of them first.
+    /// Two arrays whose elements do not lie where an operation needs them. Redistribute one of them first (`asdist_like`,
+    /// `replicate_like`, `equalise`), or let the operation do it (`Equalised`).
     #[error("arrays are not compatible: {what} is {given}, the other array has {allowed}")]
     IncompatibleArray {
         /// What differs: `"global shape"`, `"distribution"`, ….

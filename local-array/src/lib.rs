@@ -18,16 +18,17 @@
 //! |---|---|
 //! | `zeros`, `full`, `from_fn`, `from_array` | `from_distarray`, `from_dim_data`, [`SharedArray::zeros`] |
 //! | `get`, `checked_getitem`, `global_limits`, … | `sum`, `mean`, `min`, `max` |
-//! | operators, comparisons, `map`, `zip_map`, `map_windows` | `redistribute`, `asdist`, [`Redistributor::execute`] |
+//! | operators, universal functions ([`ufunc`]), `map`, `zip_map`, `map_windows` | `redistribute`, `asdist`, [`Redistributor::execute`] |
 //! | planning: [`Redistributor::new`], [`HaloExchanger::new`] | `exchange_halo`, [`HaloExchanger::exchange`], `gather_to` |
 //!
 //! Arrays combine element by element where their elements lie on the same ranks in the same order; the distributions tell,
-//! without communication. Otherwise that is [`ArrayError::IncompatibleArray`] on every rank, and `asdist_like` is the cure:
+//! without communication; shapes broadcast where each rank has what is repeated. Otherwise that is
+//! [`ArrayError::IncompatibleArray`] on every rank, and `asdist_like` is the cure, or [`Equalised`] on the spot:
 //!
 //! ```
 //! use dist_comm::{Communicator, ThreadComm};
 //! use dist_maps::Distribution;
-//! use local_array::{ArrayError, LocalArray};
+//! use local_array::{ArrayError, Equalised, LocalArray};
 //! use ndarray::Ix1;
 //!
 //! ThreadComm::run(2, |comm| {
@@ -38,6 +39,7 @@
 //!     assert!(matches!(&a + &b, Err(ArrayError::IncompatibleArray { .. })));
 //!     let sum = (&a + &b.asdist_like(&a)?)?; // collective
 //!     assert_eq!(sum.sum()?, 12.0);
+//!     assert_eq!((&a + Equalised(&b))?.sum()?, 12.0);
 //!     Ok::<_, ArrayError>(())
 //! })?;
 //! # Ok::<(), dist_comm::RunError<ArrayError>>(())
@@ -116,9 +118,9 @@ mod transpose;
 pub mod ufunc;
 mod windows;
 
-pub use average::{Unweighted, Weights};
 #[doc(hidden)]
 pub use average::WeightsOf;
+pub use average::{Unweighted, Weights};
 pub use base::{LocalArray, LocalArrayBase, LocalArrayView, LocalArrayViewMut};
 pub use cart::{CartComm, init_comm};
 pub use cast::Cast;
@@ -127,8 +129,8 @@ pub use close::Tolerance;
 pub use comm::init_base_comm;
 pub use concatenate::{Repeats, concatenate};
 pub use construct::{Number, One, Order, Spaced, Steps};
-pub use cow::LocalArrayCow;
 pub use covariance::Covariance;
+pub use cow::LocalArrayCow;
 pub use elementwise::are_compatible;
 pub use equalise::equalise;
 pub use error::ArrayError;
@@ -141,7 +143,8 @@ pub use indices::IndexList;
 pub use indices::Indices;
 pub use iterate::{GlobalIndex, GlobalIterator};
 pub use linalg::{
-    CrossAxes, Dot, MatMul, SlidingMode, TensorAxes, convolve, correlate, cross, dot, inner, outer, tensordot, vdot,
+    CrossAxes, Dot, MatMul, SlidingMode, TensorAxes, convolve, correlate, cross, dot, inner, outer,
+    tensordot, vdot,
 };
 pub use median::Middle;
 pub use numeric::{Arithmetic, Bitwise, Ordered};

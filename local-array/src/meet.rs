@@ -131,7 +131,7 @@ fn incompatible(given: &Distribution, allowed: &Distribution) -> ArrayError {
     ArrayError::IncompatibleArray {
         what: "distribution",
         given: text(given),
-        allowed: format!("{}; a rank needs all that it broadcasts", text(allowed)),
+        allowed: format!("{}; `replicate_like` or `Equalised` brings what is broadcast to every rank", text(allowed)),
     }
 }
 

@@ -282,7 +282,11 @@ impl Part {
             );
         }
         if !mine.is_compatible(others) {
-            return differ("distribution", summary(others), summary(mine));
+            return differ(
+                "distribution",
+                summary(others),
+                format!("{}; `asdist_like` brings them together", summary(mine)),
+            );
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ mod cases;
 mod elementwise_laws;
 #[path = "it/properties.rs"]
 mod properties;
+#[path = "it/random.rs"]
+mod random_laws;
 #[path = "it/rearranging.rs"]
 mod rearranging;
 
@@ -75,4 +77,16 @@ macro_rules! areas {
     };
 }
 
-areas!(elementwise, foundation, indexing, rearrange, sorting, linalg, metadata, reproducible);
+areas!(
+    construct,
+    elementwise,
+    foundation,
+    indexing,
+    rearrange,
+    sorting,
+    linalg,
+    metadata,
+    printing,
+    random,
+    reproducible
+);

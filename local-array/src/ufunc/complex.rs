@@ -357,15 +357,11 @@ pub(crate) fn acos(z: Complex64) -> Complex64 {
 
 pub(crate) fn acosh(z: Complex64) -> Complex64 {
     let w = acos(z);
-    if w.re.is_nan() && w.im.is_nan() {
-        return w;
+    if w.im.is_nan() {
+        return c(w.im, w.im);
     }
     if w.re.is_nan() {
         return c(w.im.abs(), w.re);
-    }
-    if w.im.is_nan() {
-        // Only the angle of an imaginary number is known.
-        return c(w.im, if z.re == 0.0 { FRAC_PI_2 } else { w.im });
     }
     c(w.im.abs(), w.re.copysign(z.im))
 }

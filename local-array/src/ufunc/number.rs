@@ -347,10 +347,10 @@ macro_rules! complex {
                 if size.is_infinite() {
                     // Where one part alone is infinite the other is nothing beside it.
                     return match (self.re.is_infinite(), self.im.is_infinite()) {
-                        (true, false) if !self.im.is_nan() => Self::new(self.re.signum(), 0.0),
-                        (false, true) if !self.re.is_nan() => Self::new(0.0, self.im.signum()),
+                        (true, false) => Self::new(self.re.signum(), 0.0),
+                        (false, true) => Self::new(0.0, self.im.signum()),
                         (false, false) => Self::new(self.re / size, self.im / size),
-                        _ => Self::new(<$real>::NAN, <$real>::NAN),
+                        (true, true) => Self::new(<$real>::NAN, <$real>::NAN),
                     };
                 }
                 Self::new(self.re / size, self.im / size)
@@ -421,7 +421,7 @@ fn power64(base: Complex64, exponent: Complex64) -> Complex64 {
         return Complex64::new(1.0, 0.0);
     }
     if base == zero {
-        return if exponent.re > 0.0 && exponent.im == 0.0 {
+        return if exponent.re > 0.0 {
             zero
         } else {
             Complex64::new(f64::NAN, f64::NAN)

@@ -27,7 +27,10 @@ fn operand(shape: Vec<u64>) -> impl Strategy<Value = Operand> {
         0..3_u64,
     )
         .prop_map(move |(ones, dropped, kinds, padding)| {
-            let extents = shape.iter().zip(&ones).map(|(&n, &one)| if one { 1 } else { n });
+            let extents = shape
+                .iter()
+                .zip(&ones)
+                .map(|(&n, &one)| if one { 1 } else { n });
             Operand {
                 shape: extents.skip(dropped).collect(),
                 kinds: kinds.into_iter().skip(dropped).collect(),
@@ -38,9 +41,8 @@ fn operand(shape: Vec<u64>) -> impl Strategy<Value = Operand> {
 
 /// A number of ranks, a shape, and two operands that broadcast to it.
 fn pair() -> impl Strategy<Value = (usize, [Operand; 2])> {
-    (1..8_usize, prop::collection::vec(0..7_u64, 0..4)).prop_flat_map(|(ranks, shape)| {
-        (Just(ranks), [operand(shape.clone()), operand(shape)])
-    })
+    (1..8_usize, prop::collection::vec(0..7_u64, 0..4))
+        .prop_flat_map(|(ranks, shape)| (Just(ranks), [operand(shape.clone()), operand(shape)]))
 }
 
 fn plain_array(operand: &Operand, scale: i64) -> ArrayD<i64> {
@@ -55,7 +57,10 @@ fn plain_array(operand: &Operand, scale: i64) -> ArrayD<i64> {
 /// `f` of both, broadcast by `ndarray`.
 fn broadcast(a: &ArrayD<i64>, b: &ArrayD<i64>, f: impl Fn(i64, i64) -> i64) -> ArrayD<i64> {
     let sum = a + b;
-    let (a, b) = (a.broadcast(sum.raw_dim()).unwrap(), b.broadcast(sum.raw_dim()).unwrap());
+    let (a, b) = (
+        a.broadcast(sum.raw_dim()).unwrap(),
+        b.broadcast(sum.raw_dim()).unwrap(),
+    );
     ndarray::Zip::from(a).and(b).map_collect(|&a, &b| f(a, b))
 }
 

@@ -21,9 +21,9 @@ pub(crate) fn kind() -> impl Strategy<Value = Kind> {
 }
 
 /// A number of ranks, a shape, and two lists of kinds with their padding.
-type Change = (usize, Vec<u64>, [(Vec<Kind>, u64); 2]);
+pub(crate) type Change = (usize, Vec<u64>, [(Vec<Kind>, u64); 2]);
 
-fn change() -> impl Strategy<Value = Change> {
+pub(crate) fn change() -> impl Strategy<Value = Change> {
     (1..8_usize, 0..4_usize).prop_flat_map(|(ranks, ndim)| {
         let kinds = || (prop::collection::vec(kind(), ndim), 0..4_u64);
         (
