@@ -292,8 +292,8 @@ fn split(block: &[f64], coarse: f64, fine: f64) -> ([f64; 2], u64) {
     };
     let mut rows = block.chunks_exact(LANES);
     for row in &mut rows {
-        for lane in 0..LANES {
-            take(lane, row[lane]);
+        for (lane, &x) in row.iter().enumerate() {
+            take(lane, x);
         }
     }
     for (lane, &x) in rows.remainder().iter().enumerate() {
@@ -354,7 +354,9 @@ mod tests {
             prop_assert_eq!(exact(&backwards).round().to_bits(), whole.round().to_bits());
             // and all of it can be taken away again
             let mut rest = whole;
-            backwards.iter_mut().for_each(|x| *x = -*x);
+            for x in &mut backwards {
+                *x = -*x;
+            }
             rest.add_all(&backwards);
             rest.add(5e-324);
             prop_assert_eq!(rest.round(), 5e-324);
@@ -400,8 +402,8 @@ mod tests {
         assert_eq!(sum.round(), f64::INFINITY);
         sum.add(-f64::MAX);
         assert_eq!(sum.round(), f64::MAX);
-        assert_eq!(exact(&[-5e-324; 2000]).round(), -2000.0 * 5e-324);
-        assert_eq!(exact(&[1e300; 3000]).round(), 3000.0 * 1e300);
+        assert_eq!(exact(&vec![-5e-324; 2000]).round(), -2000.0 * 5e-324);
+        assert_eq!(exact(&vec![1e300; 3000]).round(), 3000.0 * 1e300);
         assert_eq!(exact(&[]).round().to_bits(), 0);
     }
 

@@ -26,19 +26,31 @@ pub(crate) struct Line {
 }
 
 /// The same distribution with `axis` in whole blocks, in order, over as many ranks; without padding.
-pub(crate) fn aligned(distribution: &Distribution, axis: usize) -> Result<Distribution, ArrayError> {
+pub(crate) fn aligned(
+    distribution: &Distribution,
+    axis: usize,
+) -> Result<Distribution, ArrayError> {
     let mut axes = distribution.axes().to_vec();
     for (number, dist) in axes.iter_mut().enumerate() {
         if number == axis {
             let (n, ranks) = (dist.size(), dist.ranks());
-            let step = n.div_ceil(BLOCK).div_ceil(ranks as u64).saturating_mul(BLOCK);
-            let bounds: Vec<u64> = (0..=ranks as u64).map(|c| n.min(c.saturating_mul(step))).collect();
+            let step = n
+                .div_ceil(BLOCK)
+                .div_ceil(ranks as u64)
+                .saturating_mul(BLOCK);
+            let bounds: Vec<u64> = (0..=ranks as u64)
+                .map(|c| n.min(c.saturating_mul(step)))
+                .collect();
             *dist = AxisDist::block_bounds(bounds)?;
         } else if let AxisDist::Block { bounds, .. } = dist {
             *dist = AxisDist::block_bounds(bounds.clone())?;
         }
     }
-    Ok(Distribution::from_axes(axes, distribution.ranks(), distribution.targets().to_vec())?)
+    Ok(Distribution::from_axes(
+        axes,
+        distribution.ranks(),
+        distribution.targets().to_vec(),
+    )?)
 }
 
 impl Line {
@@ -51,8 +63,14 @@ impl Line {
             coords[axis] = c;
             distribution.rank_at(&coords)
         };
-        let members = (0..distribution.grid().shape()[axis]).map(member).collect::<Option<_>>()?;
-        Some(Self { members, at, blocks: range.start.div_ceil(BLOCK)..range.end.div_ceil(BLOCK) })
+        let members = (0..distribution.grid().shape()[axis])
+            .map(member)
+            .collect::<Option<_>>()?;
+        Some(Self {
+            members,
+            at,
+            blocks: range.start.div_ceil(BLOCK)..range.end.div_ceil(BLOCK),
+        })
     }
 
     /// What stands before this rank's blocks, for each of `lanes`, given its blocks' values: `values` has those of a lane one
@@ -66,7 +84,10 @@ impl Line {
     ) -> Result<Vec<Counter<S>>, ArrayError> {
         let before = self.received(comm, lanes)?;
         if let Some(&next) = self.members.get(self.at + 1) {
-            let after: Vec<S> = self.after(&before, values, join).flat_map(|counter| counter.nodes).collect();
+            let after: Vec<S> = self
+                .after(&before, values, join)
+                .flat_map(|counter| counter.nodes)
+                .collect();
             if !after.is_empty() {
                 comm.send(next, TAG, bytemuck::cast_slice(&after))?;
             }
@@ -102,13 +123,21 @@ impl Line {
         Ok((me == lowest).then_some(totals))
     }
 
-    fn received<S: Pod>(&self, comm: &dyn Communicator, lanes: usize) -> Result<Vec<Counter<S>>, ArrayError> {
+    fn received<S: Pod>(
+        &self,
+        comm: &dyn Communicator,
+        lanes: usize,
+    ) -> Result<Vec<Counter<S>>, ArrayError> {
         let nodes = self.blocks.start.count_ones() as usize;
         let mut states = vec![S::zeroed(); lanes * nodes];
         if let Some(previous) = self.at.checked_sub(1)
             && !states.is_empty()
         {
-            comm.recv(self.members[previous], TAG, bytemuck::cast_slice_mut(&mut states))?;
+            comm.recv(
+                self.members[previous],
+                TAG,
+                bytemuck::cast_slice_mut(&mut states),
+            )?;
         }
         let counter = |lane: usize| Counter {
             blocks: self.blocks.start,
@@ -126,7 +155,9 @@ impl Line {
         let count = usize::try_from(self.blocks.end - self.blocks.start).unwrap_or(usize::MAX);
         before.iter().enumerate().map(move |(lane, counter)| {
             let mut counter = counter.clone();
-            values[lane * count..(lane + 1) * count].iter().for_each(|&value| counter.push(value, join));
+            values[lane * count..(lane + 1) * count]
+                .iter()
+                .for_each(|&value| counter.push(value, join));
             counter
         })
     }
@@ -153,7 +184,11 @@ impl<S: Copy> Counter<S> {
 
     /// All blocks so far.
     pub(crate) fn join(&self, join: impl Fn(S, S) -> S) -> Option<S> {
-        self.nodes.iter().rev().copied().reduce(|right, left| join(left, right))
+        self.nodes
+            .iter()
+            .rev()
+            .copied()
+            .reduce(|right, left| join(left, right))
     }
 }
 
@@ -163,9 +198,15 @@ mod tests {
 
     #[test]
     fn a_counter_has_a_node_for_each_digit() {
-        let mut counter = Counter { blocks: 0, nodes: Vec::new() };
+        let mut counter = Counter {
+            blocks: 0,
+            nodes: Vec::new(),
+        };
         for b in 0..21 {
-            assert_eq!(counter.nodes.len(), usize::try_from(counter.blocks.count_ones()).unwrap());
+            assert_eq!(
+                counter.nodes.len(),
+                usize::try_from(counter.blocks.count_ones()).unwrap()
+            );
             counter.push((b, b + 1), |left: (u64, u64), right: (u64, u64)| {
                 assert_eq!(left.1, right.0);
                 (left.0, right.1)
@@ -176,9 +217,15 @@ mod tests {
 
     #[test]
     fn aligned_bounds_are_whole_blocks() {
-        let d = Distribution::over(4).shape([1000]).cyclic(0).build().unwrap();
+        let d = Distribution::over(4)
+            .shape([1000])
+            .cyclic(0)
+            .build()
+            .unwrap();
         let aligned = aligned(&d, 0).unwrap();
-        let ranges: Vec<_> = (0..4).map(|c| aligned.axes()[0].owned_range(c).unwrap()).collect();
+        let ranges: Vec<_> = (0..4)
+            .map(|c| aligned.axes()[0].owned_range(c).unwrap())
+            .collect();
         assert_eq!(ranges, [0..256, 256..512, 512..768, 768..1000]);
         assert_eq!(Line::of(&aligned, 0, 3).unwrap().blocks, 6..8);
     }

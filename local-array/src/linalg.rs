@@ -13,6 +13,6 @@ pub use dot::{Dot, dot};
 pub use kernel::MatMul;
 pub use signal::{SlidingMode, convolve, correlate};
 pub use tensordot::{TensorAxes, inner, tensordot};
-pub use vector::{outer, vdot};
 pub(crate) use tensordot::{moved_to, reshape_to};
+pub use vector::{outer, vdot};
 pub(crate) use vector::{same_size, with_pairs};

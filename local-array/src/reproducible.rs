@@ -252,7 +252,7 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
         })?;
         self.array
             .comm()
-            .all_reduce_with(&mut sums, |acc, next| acc.merge(next))?;
+            .all_reduce_with(&mut sums, ExactSum::merge)?;
         Ok(sum_of(&sums))
     }
 
@@ -409,7 +409,7 @@ exactly_summable! {
 /// The sums of the parts of elements as an `A`.
 fn sums<T: Cast<A>, A: Parts>() -> Exact<impl Fn(&[T], &mut [ExactSum; 2]), 2> {
     Exact(|elements: &[T], sums: &mut [ExactSum; 2]| {
-        A::each_part(elements, |part, numbers| sums[part].add_all(numbers))
+        A::each_part(elements, |part, numbers| sums[part].add_all(numbers));
     })
 }
 

@@ -61,8 +61,14 @@ where
         let axes: Vec<usize> = (0..self.array.ndim()).collect();
         let all = products::<_, Sum<S::Elem>, _, _>(self.array, &axes)?;
         let root = all.distribution().targets()[0];
-        let own = all.local().iter().next().map_or(<Sum<S::Elem> as Accumulate>::Acc::ONE, |x| x.widen());
-        Ok(Accumulate::narrow(self.array.comm().broadcast_value(root, own)?))
+        let own = all
+            .local()
+            .iter()
+            .next()
+            .map_or(<Sum<S::Elem> as Accumulate>::Acc::ONE, |x| x.widen());
+        Ok(Accumulate::narrow(
+            self.array.comm().broadcast_value(root, own)?,
+        ))
     }
 
     /// The running sums along an axis, the same bits for any layout; distributed as the array. Collective.
@@ -73,8 +79,10 @@ where
     /// # Errors
     /// [`ArrayError::InvalidDimension`] or [`ArrayError::Argument`] for an axis that is not there or differs between ranks; as
     /// [`redistribute`](LocalArrayBase::redistribute).
-    #[expect(clippy::type_complexity, reason = "an array of sums")]
-    pub fn cumsum(&self, axis: i32) -> Result<LocalArray<<S::Elem as Summable>::Sum, D, C>, ArrayError> {
+    pub fn cumsum(
+        &self,
+        axis: i32,
+    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, D, C>, ArrayError> {
         self.running("cumsum", axis, Join::Add)
     }
 
@@ -82,8 +90,10 @@ where
     ///
     /// # Errors
     /// As [`cumsum`](Self::cumsum).
-    #[expect(clippy::type_complexity, reason = "an array of products")]
-    pub fn cumprod(&self, axis: i32) -> Result<LocalArray<<S::Elem as Summable>::Sum, D, C>, ArrayError> {
+    pub fn cumprod(
+        &self,
+        axis: i32,
+    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, D, C>, ArrayError> {
         self.running("cumprod", axis, Join::Multiply)
     }
 
@@ -91,8 +101,9 @@ where
     ///
     /// # Errors
     /// As [`redistribute`](LocalArrayBase::redistribute).
-    #[expect(clippy::type_complexity, reason = "an array of sums")]
-    pub fn cumsum_flat(&self) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
+    pub fn cumsum_flat(
+        &self,
+    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
         self.running_flat(Join::Add)
     }
 
@@ -100,12 +111,12 @@ where
     ///
     /// # Errors
     /// As [`redistribute`](LocalArrayBase::redistribute).
-    #[expect(clippy::type_complexity, reason = "an array of products")]
-    pub fn cumprod_flat(&self) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
+    pub fn cumprod_flat(
+        &self,
+    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
         self.running_flat(Join::Multiply)
     }
 
-    #[expect(clippy::type_complexity, reason = "an array of sums")]
     fn running(
         &self,
         what: &'static str,
@@ -121,11 +132,17 @@ where
         moved_to(&sums, self.array.distribution())
     }
 
-    #[expect(clippy::type_complexity, reason = "an array of sums")]
-    fn running_flat(&self, join: Join) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
+    fn running_flat(
+        &self,
+        join: Join,
+    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
         let flat = self.array.distribution().global_size()?;
         let comm = self.array.comm();
-        let blocks = Distribution::over(comm.size()).shape([flat]).grid([comm.size()]).block(0).build()?;
+        let blocks = Distribution::over(comm.size())
+            .shape([flat])
+            .grid([comm.size()])
+            .block(0)
+            .build()?;
         let to = aligned(&blocks, 0)?;
         let moved: LocalArray<S::Elem, IxDyn, C> = reshape_to(self.array, &to)?;
         scan::<_, <S::Elem as Summable>::Sum, _>(&moved, 0, join)?.into_dimensionality()
@@ -141,7 +158,11 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
         let over = &self.0;
         let distribution = over.part.distribution();
         let axes = over.axes.listed(distribution.ndim());
-        same_everywhere(over.comm, "prod", &("reproducible", axes.as_ref().ok(), over.keepdims))?;
+        same_everywhere(
+            over.comm,
+            "prod",
+            &("reproducible", axes.as_ref().ok(), over.keepdims),
+        )?;
         let mut axes = axes?;
         axes.sort_unstable();
         let array = LocalArrayBase {
@@ -155,9 +176,13 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
         }
         // The same ranks have the same elements, with an axis of one element where there was none.
         let kept = distribution.reduce(Some(&axes), true)?;
-        let mut result: LocalArray<T::Sum, IxDyn, C> = agree(over.comm, LocalArray::zeros(&kept, over.comm.clone()))?;
+        let mut result: LocalArray<T::Sum, IxDyn, C> =
+            agree(over.comm, LocalArray::zeros(&kept, over.comm.clone()))?;
         let mut slots = result.owned_mut();
-        slots.iter_mut().zip(products.owned()).for_each(|(slot, &product)| *slot = product);
+        slots
+            .iter_mut()
+            .zip(products.owned())
+            .for_each(|(slot, &product)| *slot = product);
         Ok(result)
     }
 }
@@ -175,20 +200,27 @@ fn block_values<T: Copy, A: Accumulator, C: Communicator>(
         lane_elements.clear();
         lane_elements.extend(lane.iter().map(|&x| widen(x)));
         let blocks = lane_elements.chunks(LEN);
-        values.extend(blocks.filter_map(|block| block.iter().copied().reduce(|a, b| join.of::<A>(a, b))));
+        values.extend(
+            blocks.filter_map(|block| block.iter().copied().reduce(|a, b| join.of::<A>(a, b))),
+        );
     }
     values
 }
 
 /// Running results along an axis that lies in whole blocks.
-fn scan<T, A, C>(moved: &LocalArray<T, IxDyn, C>, axis: usize, join: Join) -> Result<LocalArray<A, IxDyn, C>, ArrayError>
+fn scan<T, A, C>(
+    moved: &LocalArray<T, IxDyn, C>,
+    axis: usize,
+    join: Join,
+) -> Result<LocalArray<A, IxDyn, C>, ArrayError>
 where
     T: Cast<A>,
     A: Accumulate,
     C: Communicator + Clone,
 {
     let (distribution, comm) = (moved.distribution(), moved.comm());
-    let mut result: LocalArray<A, IxDyn, C> = agree(comm, LocalArray::zeros(distribution, comm.clone()))?;
+    let mut result: LocalArray<A, IxDyn, C> =
+        agree(comm, LocalArray::zeros(distribution, comm.clone()))?;
     let Some(line) = Line::of(distribution, axis, comm.rank()) else {
         return Ok(result);
     };
@@ -196,12 +228,18 @@ where
     let lanes: usize = lanes(moved, axis);
     let mut before = line.before(comm, lanes, &values, |a, b| join.of::<A::Acc>(a, b))?;
     let targets = result.data.lanes_mut(Axis(axis));
-    for ((lane, mut target), counter) in moved.data.lanes(Axis(axis)).into_iter().zip(targets).zip(&mut before) {
+    for ((lane, mut target), counter) in moved
+        .data
+        .lanes(Axis(axis))
+        .into_iter()
+        .zip(targets)
+        .zip(&mut before)
+    {
         // What stands before the block, and what the block comes to so far.
         let mut prefix = None;
         let mut within: Option<A::Acc> = None;
         for (i, (x, slot)) in lane.iter().zip(&mut target).enumerate() {
-            if i % LEN == 0 {
+            if i.is_multiple_of(LEN) {
                 if let Some(block) = within.take() {
                     counter.push(block, |a, b| join.of::<A::Acc>(a, b));
                 }
@@ -219,7 +257,10 @@ where
 /// How many lanes along `axis` a rank has.
 fn lanes<T, C: Communicator>(moved: &LocalArray<T, IxDyn, C>, axis: usize) -> usize {
     let extents = moved.data.shape().iter().enumerate();
-    extents.filter(|(number, _)| *number != axis).map(|(_, n)| n).product()
+    extents
+        .filter(|(number, _)| *number != axis)
+        .map(|(_, n)| n)
+        .product()
 }
 
 /// The products over some axes, from the last.
@@ -260,16 +301,23 @@ where
     let to = aligned(array.distribution(), axis)?;
     let moved: LocalArray<S::Elem, IxDyn, C> = moved_to(array, &to)?;
     let reduced = array.distribution().reduce(Some(&[axis]), false)?;
-    let mut result: LocalArray<A, IxDyn, C> = agree(comm, LocalArray::zeros(&reduced, comm.clone()))?;
+    let mut result: LocalArray<A, IxDyn, C> =
+        agree(comm, LocalArray::zeros(&reduced, comm.clone()))?;
     let Some(line) = Line::of(&to, axis, comm.rank()) else {
         return Ok(result);
     };
     let join = Join::Multiply;
     let values = block_values(&moved, axis, join, widen);
     let lanes = lanes(&moved, axis);
-    let totals = line.total(comm, lanes, &values, join.neutral(), |a, b| join.of::<A::Acc>(a, b))?;
+    let totals = line.total(comm, lanes, &values, join.neutral(), |a, b| {
+        join.of::<A::Acc>(a, b)
+    })?;
     if let Some(totals) = totals {
-        result.owned_mut().iter_mut().zip(totals).for_each(|(slot, total)| *slot = A::narrow(total));
+        result
+            .owned_mut()
+            .iter_mut()
+            .zip(totals)
+            .for_each(|(slot, total)| *slot = A::narrow(total));
     }
     Ok(result)
 }

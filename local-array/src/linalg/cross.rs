@@ -25,14 +25,22 @@ pub struct CrossAxes {
 
 impl Default for CrossAxes {
     fn default() -> Self {
-        Self { axisa: -1, axisb: -1, axisc: -1 }
+        Self {
+            axisa: -1,
+            axisb: -1,
+            axisc: -1,
+        }
     }
 }
 
 impl From<i32> for CrossAxes {
     /// The same dimension of all three (`NumPy`'s `axis`).
     fn from(axis: i32) -> Self {
-        Self { axisa: axis, axisb: axis, axisc: axis }
+        Self {
+            axisa: axis,
+            axisb: axis,
+            axisc: axis,
+        }
     }
 }
 
@@ -76,10 +84,17 @@ where
     D2: Dimension,
     C: Communicator + Clone,
 {
-    let CrossAxes { axisa, axisb, axisc } = axes.into();
+    let CrossAxes {
+        axisa,
+        axisb,
+        axisc,
+    } = axes.into();
     let axes = (place(axisa, a.ndim())?, place(axisb, b.ndim())?);
     let (m, n) = (a.global_shape()[axes.0], b.global_shape()[axes.1]);
-    for (what, array, len) in [("the first factor", a.global_shape(), m), ("the second factor", b.global_shape(), n)] {
+    for (what, array, len) in [
+        ("the first factor", a.global_shape(), m),
+        ("the second factor", b.global_shape(), n),
+    ] {
         if !(2..=3).contains(&len) {
             return Err(ArrayError::Shape {
                 what,
@@ -119,7 +134,7 @@ where
     if results == 1 {
         return Ok(third);
     }
-    stacked([difference(1, 2)?, difference(2, 0)?, third], at)
+    stacked(&[difference(1, 2)?, difference(2, 0)?, third], at)
 }
 
 fn place(axis: i32, ndim: usize) -> Result<usize, ArrayError> {
@@ -127,10 +142,10 @@ fn place(axis: i32, ndim: usize) -> Result<usize, ArrayError> {
 }
 
 /// The array with the components of each vector on one rank.
-fn vectors<'a, T, S, D, C>(
-    array: &'a LocalArrayBase<S, D, C>,
+fn vectors<T, S, D, C>(
+    array: &LocalArrayBase<S, D, C>,
     axis: usize,
-) -> Result<LocalArrayBase<CowRepr<'a, T>, IxDyn, C>, ArrayError>
+) -> Result<LocalArrayBase<CowRepr<'_, T>, IxDyn, C>, ArrayError>
 where
     T: Arithmetic,
     S: Data<Elem = T>,
@@ -150,7 +165,11 @@ where
     axes[axis] = AxisDist::whole(distribution.global_shape()[axis])?;
     let whole = Distribution::from_axes(axes, fewer.ranks(), fewer.targets().to_vec())?;
     let moved: LocalArray<T, IxDyn, C> = moved_to(array, &whole)?;
-    Ok(LocalArrayBase { data: moved.data.into(), part: moved.part, comm: moved.comm })
+    Ok(LocalArrayBase {
+        data: moved.data.into(),
+        part: moved.part,
+        comm: moved.comm,
+    })
 }
 
 /// An array for each component.
@@ -162,7 +181,10 @@ where
     T: Arithmetic,
 {
     let distribution = vectors.distribution();
-    let part = Arc::new(Part::new(Arc::new(distribution.reduce(Some(&[axis]), false)?), &vectors.comm)?);
+    let part = Arc::new(Part::new(
+        Arc::new(distribution.reduce(Some(&[axis]), false)?),
+        &vectors.comm,
+    )?);
     let component = |i: usize| {
         let stored = if part.is_active() {
             CowArray::from(vectors.data.view().index_axis_move(Axis(axis), i))
@@ -176,7 +198,10 @@ where
 }
 
 /// Arrays that lie alike, one after the other along a new dimension.
-fn stacked<T, C>(parts: [LocalArray<T, IxDyn, C>; 3], axis: usize) -> Result<LocalArray<T, IxDyn, C>, ArrayError>
+fn stacked<T, C>(
+    parts: &[LocalArray<T, IxDyn, C>; 3],
+    axis: usize,
+) -> Result<LocalArray<T, IxDyn, C>, ArrayError>
 where
     T: Arithmetic,
     C: Communicator + Clone,
@@ -184,7 +209,8 @@ where
     let distribution = parts[0].distribution();
     let mut axes = distribution.axes().to_vec();
     axes.insert(axis, AxisDist::whole(3)?);
-    let wider = Distribution::from_axes(axes, distribution.ranks(), distribution.targets().to_vec())?;
+    let wider =
+        Distribution::from_axes(axes, distribution.ranks(), distribution.targets().to_vec())?;
     let comm = parts[0].comm.clone();
     let mut whole: LocalArray<T, IxDyn, C> = agree(&comm, LocalArray::zeros(&wider, comm.clone()))?;
     if whole.part.is_active() {

@@ -176,9 +176,10 @@ where
     let distribution = matrix.distribution().reduce(Some(&[axis]), false)?;
     let part = Part::new(Arc::new(distribution), matrix.comm())?;
     let comm = matrix.comm;
-    let data = match part.is_active() {
-        true => matrix.data.index_axis_move(Axis(axis), 0),
-        false => part.zeros()?,
+    let data = if part.is_active() {
+        matrix.data.index_axis_move(Axis(axis), 0)
+    } else {
+        part.zeros()?
     };
     LocalArrayBase::from_part(data, Arc::new(part), comm)
 }

@@ -79,7 +79,12 @@ where
     S2: Data<Elem = T>,
     C: Communicator + Clone,
 {
-    let sliding = Sliding { mode, backwards: false, conjugated: None, turned: false };
+    let sliding = Sliding {
+        mode,
+        backwards: false,
+        conjugated: None,
+        turned: false,
+    };
     if y.global_size() > x.global_size() {
         slide("convolve", y, x, sliding)
     } else {
@@ -103,7 +108,12 @@ where
     S2: Data<Elem = T>,
     C: Communicator + Clone,
 {
-    let sliding = |conjugated, turned| Sliding { mode, backwards: true, conjugated: Some(conjugated), turned };
+    let sliding = |conjugated, turned| Sliding {
+        mode,
+        backwards: true,
+        conjugated: Some(conjugated),
+        turned,
+    };
     if y.global_size() > x.global_size() {
         slide("correlate", y, x, sliding(Conjugated::Longer, true))
     } else {
@@ -125,7 +135,10 @@ where
 {
     let (n, m) = (long.global_shape()[0], short.global_shape()[0]);
     if m == 0 {
-        return Err(ArrayError::Empty { operation, shape: vec![m] });
+        return Err(ArrayError::Empty {
+            operation,
+            shape: vec![m],
+        });
     }
     // Sum `f` of the full convolution is that of `long[f - j] · weight[j]`.
     let (first, len) = match sliding.mode {
@@ -134,31 +147,52 @@ where
         SlidingMode::Valid => (m - 1, n - m + 1),
     };
     let comm = long.comm();
-    let blocks = Distribution::over(comm.size()).shape([len]).block(0).build()?;
+    let blocks = Distribution::over(comm.size())
+        .shape([len])
+        .block(0)
+        .build()?;
     let mut result = agree(comm, LocalArray::<T, Ix1, C>::zeros(&blocks, comm.clone()))?;
     let mine = match blocks.coords(comm.rank()) {
         Some(coords) => blocks.axes()[0].owned_range(coords[0]).unwrap_or(0..0),
         None => 0..0,
     };
     // The sums of this rank, in ascending order.
-    let mine = if sliding.turned { len - mine.end..len - mine.start } else { mine };
+    let mine = if sliding.turned {
+        len - mine.end..len - mine.start
+    } else {
+        mine
+    };
     let sums = first + mine.start..first + mine.end;
     let mut totals: Vec<T::Acc> = vec![bytemuck::Zeroable::zeroed(); to_len(sums.end - sums.start)];
     let step = PANEL.max(len.div_ceil(comm.size() as u64));
     let mut start = 0;
     while start < m {
         let panel = start..m.min(start.saturating_add(step));
-        let weights = fetch(short, panel.clone().map(|j| if sliding.backwards { m - 1 - j } else { j }))?;
+        let weights = fetch(
+            short,
+            panel
+                .clone()
+                .map(|j| if sliding.backwards { m - 1 - j } else { j }),
+        )?;
         // All of the longer vector that meets these weights in one of these sums.
         let reach = if totals.is_empty() {
             0..0
         } else {
-            (sums.start + 1).saturating_sub(panel.end)..n.min((sums.end).saturating_sub(panel.start))
+            (sums.start + 1).saturating_sub(panel.end)
+                ..n.min((sums.end).saturating_sub(panel.start))
         };
         let reach = reach.start..reach.end.max(reach.start);
         let elements = fetch(long, reach.clone())?;
         for (j, &weight) in panel.clone().zip(&weights) {
-            add_products(&mut totals, &sums, &elements, &reach, j, weight, sliding.conjugated);
+            add_products(
+                &mut totals,
+                &sums,
+                &elements,
+                &reach,
+                j,
+                weight,
+                sliding.conjugated,
+            );
         }
         start = panel.end;
     }

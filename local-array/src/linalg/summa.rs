@@ -97,7 +97,7 @@ where
     let mut products = product.owned_mut();
     for (mut line, &x) in products.axis_iter_mut(Axis(0)).zip(rows.local()) {
         line.zip_mut_with(&columns.local().index_axis(Axis(0), 0), |slot, &y| {
-            *slot = T::sum_of(x.product(y, false))
+            *slot = T::sum_of(x.product(y, false));
         });
     }
     Ok(product)

@@ -10,6 +10,7 @@ use ndarray::{Axis, CowRepr, Data, Dimension, Ix2, IxDyn};
 
 use super::MatMul;
 use super::summa::matmul;
+use crate::axis::axes_of;
 use crate::part::Part;
 use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Redistributor};
 
@@ -105,7 +106,7 @@ where
             allowed: "two lists of equal length".to_owned(),
         });
     }
-    let (first, second) = (places(&first, a.ndim())?, places(&second, b.ndim())?);
+    let (first, second) = (axes_of(&first, a.ndim())?, axes_of(&second, b.ndim())?);
     for (&x, &y) in first.iter().zip(&second) {
         if a.global_shape()[x] != b.global_shape()[y] {
             return Err(ArrayError::Shape {
@@ -157,32 +158,6 @@ where
         return tensordot(a, b, 0);
     }
     tensordot(a, b, (-1, -1))
-}
-
-/// Axes as dimensions, each named once.
-fn places(axes: &[i32], ndim: usize) -> Result<Vec<usize>, ArrayError> {
-    let wrong = || ArrayError::Argument {
-        what: "axes",
-        given: format!("{axes:?}"),
-        allowed: format!("different ones of {ndim} dimension(s)"),
-    };
-    let place = |&axis: &i32| {
-        let axis = i64::from(axis);
-        let from_front = if axis < 0 { axis + ndim as i64 } else { axis };
-        usize::try_from(from_front)
-            .ok()
-            .filter(|&place| place < ndim)
-    };
-    let places: Vec<usize> = axes
-        .iter()
-        .map(place)
-        .collect::<Option<_>>()
-        .ok_or_else(wrong)?;
-    let repeated = places
-        .iter()
-        .enumerate()
-        .any(|(i, place)| places[..i].contains(place));
-    if repeated { Err(wrong()) } else { Ok(places) }
 }
 
 /// An array as a matrix: as it lies where it has two dimensions, else a copy.
@@ -245,10 +220,10 @@ where
 }
 
 /// The same array with a new dimension of one element.
-pub(super) fn with_axis<'a, T, D, C>(
-    array: LocalArrayView<'a, T, D, C>,
+pub(super) fn with_axis<T, D, C>(
+    array: LocalArrayView<'_, T, D, C>,
     axis: usize,
-) -> Result<LocalArrayView<'a, T, D::Larger, C>, ArrayError>
+) -> Result<LocalArrayView<'_, T, D::Larger, C>, ArrayError>
 where
     D: Dimension,
     C: Communicator,
@@ -280,7 +255,11 @@ where
     C: Communicator + Clone,
 {
     let comm = array.comm();
-    carried(Redistributor::new(array.distribution(), to, comm.clone())?, array, to)
+    carried(
+        Redistributor::new(array.distribution(), to, comm.clone())?,
+        array,
+        to,
+    )
 }
 
 /// A copy in another shape of as many elements.
@@ -296,7 +275,11 @@ where
     C: Communicator + Clone,
 {
     let comm = array.comm();
-    carried(Redistributor::reshaped(array.distribution(), to, comm.clone())?, array, to)
+    carried(
+        Redistributor::reshaped(array.distribution(), to, comm.clone())?,
+        array,
+        to,
+    )
 }
 
 fn carried<T, S, D, D2, C>(

@@ -3,8 +3,8 @@
 use dist_comm::Communicator;
 use half::f16;
 use local_array::{
-    Arithmetic, ArrayError, CrossAxes, Dot, LocalArray, MatMul, SlidingMode, convolve, correlate, cross, dot, inner, outer,
-    tensordot, vdot,
+    Arithmetic, ArrayError, CrossAxes, Dot, LocalArray, MatMul, SlidingMode, convolve, correlate,
+    cross, dot, inner, outer, tensordot, vdot,
 };
 use ndarray::{ArrayD, Ix1, Ix2, IxDyn};
 use num_complex::{Complex32, Complex64};
@@ -64,16 +64,33 @@ fn product<'a, T: MatMul + Close>(
                 Some("same") => SlidingMode::Same,
                 _ => SlidingMode::Valid,
             };
-            let (a, b) = (a.view().into_dimensionality::<Ix1>()?, b.view().into_dimensionality::<Ix1>()?);
-            let slid = if call.op == "convolve" { convolve(&a, &b, mode)? } else { correlate(&a, &b, mode)? };
-            LocalArray::from_array(slid.local().to_owned().into_dyn(), slid.distribution(), **slid.comm())?
+            let (a, b) = (
+                a.view().into_dimensionality::<Ix1>()?,
+                b.view().into_dimensionality::<Ix1>()?,
+            );
+            let slid = if call.op == "convolve" {
+                convolve(&a, &b, mode)?
+            } else {
+                correlate(&a, &b, mode)?
+            };
+            LocalArray::from_array(
+                slid.local().to_owned().into_dyn(),
+                slid.distribution(),
+                **slid.comm(),
+            )?
         }
         other => return Err(format!("an operation that the test does not know: {other}").into()),
     })
 }
 
 fn cross_of<T: Arithmetic + Close>(call: &Call, number: usize, comm: &dyn Communicator) -> Outcome {
-    let axis = |name: &str| call.args.get(name).and_then(serde_json::Value::as_i64).map(i32::try_from).transpose();
+    let axis = |name: &str| {
+        call.args
+            .get(name)
+            .and_then(serde_json::Value::as_i64)
+            .map(i32::try_from)
+            .transpose()
+    };
     let axes = match axis("axis")? {
         Some(axis) => CrossAxes::from(axis),
         None => CrossAxes {
@@ -84,10 +101,20 @@ fn cross_of<T: Arithmetic + Close>(call: &Call, number: usize, comm: &dyn Commun
     };
     let (a, b) = (call.inputs[0].array::<T>()?, call.inputs[1].array::<T>()?);
     let what = format!("cross of {:?} and {:?}, {axes:?}", a.shape(), b.shape());
-    let (left, right) = (zoo(&shape_of(&a), comm.size()), zoo(&shape_of(&b), comm.size()));
+    let (left, right) = (
+        zoo(&shape_of(&a), comm.size()),
+        zoo(&shape_of(&b), comm.size()),
+    );
     for shift in 0..4 {
-        let (i, j) = ((number + shift) % left.len(), (number / 2 + 3 * shift) % right.len());
-        let found = cross(&spread(&a, &left[i], comm)?, &spread(&b, &right[j], comm)?, axes)?;
+        let (i, j) = (
+            (number + shift) % left.len(),
+            (number / 2 + 3 * shift) % right.len(),
+        );
+        let found = cross(
+            &spread(&a, &left[i], comm)?,
+            &spread(&b, &right[j], comm)?,
+            axes,
+        )?;
         whole_alike(&found, &call.outputs[0].array::<T>()?, 0.0, &what)?;
     }
     Ok(())
@@ -325,7 +352,13 @@ fn sliding_and_crossing_parts_is_local(comm: &dyn Communicator) -> Outcome {
         let own: Vec<f64> = a.owned().to_vec();
         let part = a.part()?;
         if own.is_empty() {
-            ensure(matches!(convolve(&part, &part, SlidingMode::Full), Err(ArrayError::Empty { .. })), || "empty".into())?;
+            ensure(
+                matches!(
+                    convolve(&part, &part, SlidingMode::Full),
+                    Err(ArrayError::Empty { .. })
+                ),
+                || "empty".into(),
+            )?;
             continue;
         }
         let slid = correlate(&part, &part, SlidingMode::Full)?;
@@ -336,8 +369,13 @@ fn sliding_and_crossing_parts_is_local(comm: &dyn Communicator) -> Outcome {
     for distribution in zoo(&[9, 3], comm.size()) {
         let a = spread(&numbered(&[9, 3], 2.0), &distribution, comm)?;
         let part = a.part()?;
-        match (part.global_shape()[1], cross(&part, &part, CrossAxes::default())) {
-            (3, Ok(zeros)) => ensure(zeros.local().iter().all(|&x| x == 0.0), || "cross of a part".into())?,
+        match (
+            part.global_shape()[1],
+            cross(&part, &part, CrossAxes::default()),
+        ) {
+            (3, Ok(zeros)) => ensure(zeros.local().iter().all(|&x| x == 0.0), || {
+                "cross of a part".into()
+            })?,
             (2, Ok(zeros)) => same(zeros.ndim(), 1, "cross of a part of two components")?,
             (_, Err(ArrayError::Shape { .. })) => {}
             (_, other) => return Err(format!("cross of a part: {other:?}").into()),
@@ -350,8 +388,18 @@ fn sliding_and_crossing_parts_is_local(comm: &dyn Communicator) -> Outcome {
 fn long_filters_come_in_panels(comm: &dyn Communicator) -> Outcome {
     let (x, y) = (numbered(&[9500], 2.0), numbered(&[9000], 3.0));
     let (d, e) = (zoo(&[9500], comm.size()), zoo(&[9000], comm.size()));
-    let (p, q) = (spread(&x, &d[3], comm)?.into_dimensionality::<Ix1>()?, spread(&y, &e[2], comm)?.into_dimensionality::<Ix1>()?);
-    let wanted: Vec<f64> = (8999..9500).map(|f| (0..9000).map(|j| x[[f - j]] * y[[j]]).sum()).collect();
+    let (p, q) = (
+        spread(&x, &d[3], comm)?.into_dimensionality::<Ix1>()?,
+        spread(&y, &e[2], comm)?.into_dimensionality::<Ix1>()?,
+    );
+    let wanted: Vec<f64> = (8999..9500)
+        .map(|f| (0..9000).map(|j| x[[f - j]] * y[[j]]).sum())
+        .collect();
     let wanted = ndarray::Array::from_vec(wanted).into_dyn();
-    whole_alike(&convolve(&q, &p, SlidingMode::Valid)?, &wanted, 0.0, "long filters")
+    whole_alike(
+        &convolve(&q, &p, SlidingMode::Valid)?,
+        &wanted,
+        0.0,
+        "long filters",
+    )
 }

@@ -210,26 +210,50 @@ fn exact_products_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcom
 }
 
 fn fixed_trees_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
-    for shape in [&[][..], &[0], &[1], &[129], &[700], &[13, 90], &[300, 2, 3], &[4, 0]] {
+    for shape in [
+        &[][..],
+        &[0],
+        &[1],
+        &[129],
+        &[700],
+        &[13, 90],
+        &[300, 2, 3],
+        &[4, 0],
+    ] {
         // factors near 1, whose product depends on the order
         let whole = awkward(shape).mapv(|x| 1.0 + x / 1e4);
         let one = alone(&whole)?;
         let product = one.reproducible().prod()?;
-        let flat = [one.reproducible().cumsum_flat()?, one.reproducible().cumprod_flat()?].map(|a| a.into_local().into_dyn());
+        let flat = [
+            one.reproducible().cumsum_flat()?,
+            one.reproducible().cumprod_flat()?,
+        ]
+        .map(|a| a.into_local().into_dyn());
         for d in zoo(&shape_of(&whole), comm.size()) {
             let a = spread(&whole, &d, comm)?;
             let what = format!("{shape:?} as {}", a.dist());
             same(a.reproducible().prod()?.to_bits(), product.to_bits(), &what)?;
-            let found = [a.reproducible().cumsum_flat()?, a.reproducible().cumprod_flat()?];
+            let found = [
+                a.reproducible().cumsum_flat()?,
+                a.reproducible().cumprod_flat()?,
+            ];
             for (found, wanted) in found.iter().zip(&flat) {
-                same(gathered(found)?.mapv(f64::to_bits), wanted.mapv(f64::to_bits), &what)?;
+                same(
+                    gathered(found)?.mapv(f64::to_bits),
+                    wanted.mapv(f64::to_bits),
+                    &what,
+                )?;
             }
             for axis in 0..shape.len() as i32 {
                 let wanted = [
                     one.reproducible().cumsum(axis)?.into_local(),
                     one.reproducible().cumprod(axis)?.into_local(),
                     one.over(axis).reproducible().prod()?.into_local(),
-                    one.over(axis).keepdims().reproducible().prod()?.into_local(),
+                    one.over(axis)
+                        .keepdims()
+                        .reproducible()
+                        .prod()?
+                        .into_local(),
                 ];
                 let found = [
                     a.reproducible().cumsum(axis)?,
@@ -237,9 +261,17 @@ fn fixed_trees_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
                     a.over(axis).reproducible().prod()?,
                     a.over(axis).keepdims().reproducible().prod()?,
                 ];
-                same(found[0].distribution(), a.distribution(), "distribution of running sums")?;
+                same(
+                    found[0].distribution(),
+                    a.distribution(),
+                    "distribution of running sums",
+                )?;
                 for (found, wanted) in found.iter().zip(&wanted) {
-                    same(gathered(found)?.mapv(f64::to_bits), wanted.mapv(f64::to_bits), &what)?;
+                    same(
+                        gathered(found)?.mapv(f64::to_bits),
+                        wanted.mapv(f64::to_bits),
+                        &what,
+                    )?;
                 }
             }
         }
@@ -248,23 +280,47 @@ fn fixed_trees_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
 }
 
 fn fixed_trees_equal_plain_results(comm: &dyn Communicator) -> Outcome {
-    let whole = ArrayD::from_shape_fn(IxDyn(&[150, 4]), |at| (at[0] * 7 + at[1] * 3) as i64 % 11 - 5);
+    let whole = ArrayD::from_shape_fn(IxDyn(&[150, 4]), |at| {
+        (at[0] * 7 + at[1] * 3) as i64 % 11 - 5
+    });
     let signs = whole.mapv(|x| if x < 0 { -1_i64 } else { 1 });
     for d in zoo(&[150, 4], comm.size()) {
         let (a, s) = (spread(&whole, &d, comm)?, spread(&signs, &d, comm)?);
         let mut sums = whole.clone();
         sums.accumulate_axis_inplace(ndarray::Axis(0), |before, x| *x += before);
-        same(gathered(&a.reproducible().cumsum(0)?)?, sums, "running sums")?;
+        same(
+            gathered(&a.reproducible().cumsum(0)?)?,
+            sums,
+            "running sums",
+        )?;
         let mut products = signs.clone();
         products.accumulate_axis_inplace(ndarray::Axis(1), |before, x| *x *= before);
-        same(gathered(&s.reproducible().cumprod(-1)?)?, products, "running products")?;
+        same(
+            gathered(&s.reproducible().cumprod(-1)?)?,
+            products,
+            "running products",
+        )?;
         same(s.reproducible().prod()?, signs.product(), "product")?;
-        let flat: Vec<i64> = whole.iter().scan(0, |sum, x| { *sum += x; Some(*sum) }).collect();
-        same(gathered(&a.reproducible().cumsum_flat()?)?.into_raw_vec_and_offset().0, flat, "flat")?;
+        let flat: Vec<i64> = whole
+            .iter()
+            .scan(0, |sum, x| {
+                *sum += x;
+                Some(*sum)
+            })
+            .collect();
+        same(
+            gathered(&a.reproducible().cumsum_flat()?)?
+                .into_raw_vec_and_offset()
+                .0,
+            flat,
+            "flat",
+        )?;
         let bytes = spread(&whole.mapv(|x| x as i8), &d, comm)?;
         let wide: i64 = bytes.reproducible().prod()?;
         same(wide, 0, "a product of small integers, one of them 0")?;
-        ensure(a.reproducible().cumsum(2).is_err(), || "an axis that is not there".into())?;
+        ensure(a.reproducible().cumsum(2).is_err(), || {
+            "an axis that is not there".into()
+        })?;
     }
     Ok(())
 }
