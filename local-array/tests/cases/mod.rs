@@ -1,5 +1,6 @@
 //! The cases, for any communicator: thread ranks run them in `it.rs`, MPI ranks in `mpi.rs`, in the same order.
 
+pub mod construct;
 pub mod element;
 pub mod elementwise;
 pub mod foundation;
@@ -10,6 +11,8 @@ pub mod metadata;
 pub mod movement;
 pub mod numpy;
 pub mod plain;
+pub mod printing;
+pub mod random;
 pub mod rearrange;
 pub mod reductions;
 pub mod reproducible;
@@ -39,6 +42,7 @@ pub(crate) use cases;
 
 /// The areas and their cases: names are unique over all of them.
 pub const AREAS: &[(&str, &[Dynamic])] = &[
+    ("construct", construct::CASES),
     ("elementwise", elementwise::CASES),
     ("foundation", foundation::CASES),
     ("indexing", indexing::CASES),
@@ -46,6 +50,8 @@ pub const AREAS: &[(&str, &[Dynamic])] = &[
     ("sorting", sorting::CASES),
     ("linalg", linalg::CASES),
     ("metadata", metadata::CASES),
+    ("printing", printing::CASES),
+    ("random", random::CASES),
     ("reproducible", reproducible::CASES),
 ];
 
