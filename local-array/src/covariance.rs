@@ -15,6 +15,7 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{Array1, Array2, Axis, Data, Dimension, Ix2, IxDyn, Slice, concatenate};
 
+use crate::exact::{ExactSum, covariance};
 use crate::same::same_everywhere;
 use crate::summable::Center;
 use crate::{
@@ -39,6 +40,7 @@ pub struct Covariance<K, C> {
     rowvar: bool,
     bias: bool,
     ddof: Option<f64>,
+    exact: bool,
 }
 
 impl<K, C> fmt::Debug for Covariance<K, C> {
@@ -87,6 +89,7 @@ where
             rowvar: true,
             bias: false,
             ddof: None,
+            exact: false,
         }
     }
 
@@ -132,6 +135,13 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
     /// Divides by the number of observations less `ddof`, whatever `bias` is.
     pub fn ddof(mut self, ddof: impl Into<f64>) -> Self {
         self.ddof = Some(ddof.into());
+        self
+    }
+
+    /// The same bits for any distribution and number of ranks: products are added up exactly. A rank then has all variables
+    /// of its share of the observations, and all products of one variable at a time.
+    pub fn reproducible(mut self) -> Self {
+        self.exact = true;
         self
     }
 
@@ -199,11 +209,12 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
     /// The sums of products of deviations, a block of rows on each rank.
     fn products(&self) -> Result<(Rows<K>, u64), ArrayError> {
         let comm = self.comm();
-        let shapes: Vec<&[u64]> = self.sets.iter().map(|set| set.global_shape()).collect();
+        let shapes: Vec<&[u64]> = self.sets.iter().map(LocalArrayBase::global_shape).collect();
         let arguments = (
             self.rowvar,
             self.bias,
             self.ddof.map(f64::to_bits),
+            self.exact,
             shapes,
             K::TYPE,
         );
@@ -226,7 +237,9 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
         let ranks = comm.size() as u64;
         // A square of all products on each rank must not be larger than its share of the elements.
         let is_few = variables.saturating_mul(ranks) <= n || variables < ranks;
-        let products = if is_few {
+        let products = if self.exact {
+            exactly(&sets, n, variables, comm)?
+        } else if is_few {
             by_observations(&sets, n, variables, comm)?
         } else {
             by_variables(&sets, n, variables, comm)?
@@ -279,7 +292,7 @@ fn variables_of<K: Center, C: Communicator + Clone>(
 /// What this rank gets of a set in another distribution of (variables, observations).
 fn moved<K: Center, C: Communicator + Clone>(
     set: &LocalArray<K, Ix2, C>,
-    axes: [AxisDist; 2],
+    axes: &[AxisDist; 2],
 ) -> Result<Array2<K>, ArrayError> {
     let ranks = set.comm.size();
     let distribution =
@@ -334,7 +347,7 @@ fn by_observations<K: Center, C: Communicator + Clone>(
     let ranks = comm.size();
     let parts = sets.iter().map(|set| {
         let rows = AxisDist::whole(set.global_shape()[0])?;
-        moved(set, [rows, AxisDist::block_balanced(n, ranks)?])
+        moved(set, &[rows, AxisDist::block_balanced(n, ranks)?])
     });
     let parts = parts.collect::<Result<Vec<_>, ArrayError>>()?;
     let mut own = joined(&parts)?;
@@ -367,6 +380,68 @@ fn by_observations<K: Center, C: Communicator + Clone>(
     })
 }
 
+/// As [`by_observations`], by exact sums of the elements and of their products, the means taken off at the end.
+#[expect(clippy::cast_precision_loss, reason = "a count as a float")]
+fn exactly<K: Center, C: Communicator + Clone>(
+    sets: &[LocalArray<K, Ix2, C>],
+    n: u64,
+    variables: u64,
+    comm: &C,
+) -> Result<Rows<K>, ArrayError> {
+    let ranks = comm.size();
+    let parts = sets.iter().map(|set| {
+        let rows = AxisDist::whole(set.global_shape()[0])?;
+        moved(set, &[rows, AxisDist::block_balanced(n, ranks)?])
+    });
+    let own = joined(&parts.collect::<Result<Vec<_>, ArrayError>>()?)?;
+    let part = |i: usize| -> Vec<Vec<f64>> {
+        let row = |row: ndarray::ArrayView1<'_, K>| row.iter().map(|x| x.parts()[i]).collect();
+        own.outer_iter().map(row).collect()
+    };
+    let (re, im) = (part(0), part(1));
+    let mut sums: Vec<[ExactSum; 2]> = re.iter().zip(&im).map(|(re, im)| {
+        let mut sums = [ExactSum::ZERO; 2];
+        sums[0].add_all(re);
+        sums[1].add_all(im);
+        sums
+    }).collect();
+    let merge = |acc: &mut [ExactSum; 2], next: &[ExactSum; 2]| {
+        acc.iter_mut().zip(next).for_each(|(acc, next)| acc.merge(next));
+    };
+    comm.all_reduce_with(&mut sums, merge)?;
+    let sums: Vec<[[f64; 2]; 2]> = sums.iter().map(|sums| sums.each_ref().map(ExactSum::pair)).collect();
+    let mine = block(variables, ranks, comm.rank())?;
+    let mut products = Array2::from_elem((mine.len(), re.len()), K::NOTHING);
+    let mut negative = Vec::new();
+    for i in 0..re.len() {
+        // x · conj(y) = (a + ib)(c - id) = ac + bd + i(bc - ad)
+        negative.clear();
+        negative.extend(re[i].iter().map(|x| -x));
+        let mut of_row: Vec<[ExactSum; 2]> = (0..re.len()).map(|j| {
+            let mut sums = [ExactSum::ZERO; 2];
+            sums[0].add_products(&re[i], &re[j]);
+            if K::COUNT == 2 {
+                sums[0].add_products(&im[i], &im[j]);
+                sums[1].add_products(&im[i], &re[j]);
+                sums[1].add_products(&negative, &im[j]);
+            }
+            sums
+        }).collect();
+        comm.all_reduce_with(&mut of_row, merge)?;
+        if !mine.contains(&i) {
+            continue;
+        }
+        let count = n as f64;
+        let ([a, b], minus) = (sums[i], |x: [f64; 2]| x.map(|x| -x));
+        for (product, (found, [c, d])) in products.row_mut(i - mine.start).iter_mut().zip(of_row.iter().zip(&sums)) {
+            let of_re = covariance([covariance(found[0].pair(), a, *c, count, 1.0), 0.0], b, *d, count, 1.0);
+            let of_im = covariance([covariance(found[1].pair(), b, *c, count, 1.0), 0.0], minus(a), *d, count, 1.0);
+            *product = K::of_parts([of_re, of_im]);
+        }
+    }
+    Ok(Rows { products, mine, observations: n })
+}
+
 fn by_variables<K: Center, C: Communicator + Clone>(
     sets: &[LocalArray<K, Ix2, C>],
     n: u64,
@@ -391,7 +466,7 @@ fn by_variables<K: Center, C: Communicator + Clone>(
             .collect();
         parts.push(moved(
             set,
-            [AxisDist::block_bounds(cut)?, AxisDist::whole(n)?],
+            &[AxisDist::block_bounds(cut)?, AxisDist::whole(n)?],
         )?);
         first += count;
     }

@@ -87,7 +87,7 @@ impl<const N: usize> From<[i32; N]> for Axes {
 /// # Order
 /// Two runs give the same bits, in any memory order. On a rank, the elements of an output stand in C order of the reduced
 /// axes. Where the last axis is reduced, sums take leaves of 128 of them with eight partial sums each; where it is kept,
-/// leaves of 128, four at a time. Leaves are added two by two, as a binary counter carries, then the ranks of a group as a
+/// leaves of 128, four at a time; the last leaf has what is left. Leaves are added two by two, as a binary counter carries, then the ranks of a group as a
 /// binomial tree by rank.
 #[derive(Clone, Debug)]
 #[must_use]

@@ -20,7 +20,7 @@ use half::{bf16, f16};
 use ndarray::LinalgScalar;
 use num_complex::{Complex32, Complex64};
 
-use crate::{Arithmetic, Cast};
+use crate::{Arithmetic, Cast, Parts};
 
 /// Elements in which sums and products are kept: every element type.
 ///
@@ -91,7 +91,7 @@ pub trait Real: Floating<Real = Self> {
 /// A mean, `f64` or complex, and the state of a variance that has it.
 #[doc(hidden)]
 #[expect(unnameable_types, reason = "not for users")]
-pub trait Center: Arithmetic + Pod + LinalgScalar {
+pub trait Center: Parts + Pod + LinalgScalar {
     /// Count, mean, and sum of squared deviations.
     type State: Pod;
     /// Zero.
