@@ -1,18 +1,4 @@
 //! What elements are added up in: [`Summable`], [`Accumulate`], [`Floating`].
-//!
-//! The types are `NumPy`'s, but for `bool`, which counts in `u64`:
-//!
-//! | element | sum, prod, cumsum, cumprod | mean, average, median | var, std |
-//! |---|---|---|---|
-//! | `bool`, unsigned | `u64` | `f64` | `f64` |
-//! | signed | `i64` | `f64` | `f64` |
-//! | `f16`, `bf16` | the same | the same | the same |
-//! | `f32`, `f64` | the same | the same | the same |
-//! | complex | the same | the same | its real type |
-//!
-//! Another result type, `NumPy`'s `dtype=`, is the type parameter of the forms that end in `_as`: elements are cast to it
-//! first ([`Cast`](crate::Cast)), then added up in it. Halves are always added up in `f32` and rounded once, the moments of
-//! `var` and `std` always kept in `f64` and rounded once.
 
 use bytemuck::{Pod, Zeroable};
 use dap_protocol::Element;
@@ -50,13 +36,23 @@ pub trait Accumulator: Pod + Send + Sync {
     fn mul(self, other: Self) -> Self;
 }
 
-/// Elements with a default type for their sums and their means: every element type. See the table of this module.
+/// Elements with a default type for their sums and their means: every element type. The types are `NumPy`'s, but for the
+/// sums of `bool`, which count in `u64`:
 ///
-/// | element | sum | mean |
-/// |---|---|---|
-/// | `bool`, unsigned | `u64` | `f64` |
-/// | signed | `i64` | `f64` |
-/// | others | themselves | themselves |
+/// | element | sum, prod, cumsum, cumprod, trace | mean, average, median | var, std | cov, corrcoef |
+/// |---|---|---|---|---|
+/// | `bool`, unsigned | `u64` | `f64` | `f64` | `f64` |
+/// | signed | `i64` | `f64` | `f64` | `f64` |
+/// | `f16`, `bf16`, `f32` | the same | the same | the same | `f64` |
+/// | `f64` | `f64` | `f64` | `f64` | `f64` |
+/// | complex | the same | the same | its real type | [`Complex64`] |
+///
+/// `min`, `max` and `ptp` have the type of the elements, `argmin` and `argmax` are `i64`, `any` and `all` `bool`. Integers
+/// wrap.
+///
+/// Another type, `NumPy`'s `dtype=`, is the type parameter of the forms that end in `_as`: elements are cast to it first
+/// ([`Cast`]), then added up in it. Halves are always added up in `f32` and rounded once, the moments of `var` and `std`
+/// always kept in `f64` and rounded once.
 pub trait Summable:
     Element + Cast<<Self as Summable>::Sum> + Cast<<Self as Summable>::Mean>
 {
