@@ -385,6 +385,10 @@ fn diag_global<T: Close>(call: &Call, number: usize, comm: &dyn Communicator) ->
 
 fn construct_diag_global(comm: &dyn Communicator) -> Outcome {
     for (number, call) in calls_of("diag", 200)?.into_iter().enumerate() {
+        // a third of the calls for each number of ranks, so that three numbers see all
+        if (number + comm.size()) % 3 != 0 {
+            continue;
+        }
         by_type!(call.outputs[0].dtype, bool, i16, f64, Complex64 => diag_global(call, number, comm))?;
     }
     let kinds = [Kind::Block, Kind::Whole, Kind::Whole];
@@ -433,8 +437,8 @@ fn diag_local<T: Close>(call: &Call) -> Outcome {
 }
 
 fn construct_diag_local(comm: &dyn Communicator) -> Outcome {
-    if comm.rank() > 0 {
-        return Ok(()); // they would do the same
+    if comm.size() > 1 && comm.size() != 4 || comm.rank() > 0 {
+        return Ok(()); // it would be the same again
     }
     for call in calls_of("diag", 200)? {
         by_type!(call.outputs[0].dtype, bool, i16, f64, Complex64 => diag_local(call))?;

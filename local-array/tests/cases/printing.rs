@@ -118,6 +118,10 @@ macro_rules! for_calls {
         let calls = all_calls();
         ensure(calls.len() > 800, || format!("only {} texts", calls.len()))?;
         for (number, call) in calls.iter().enumerate().filter(|(_, call)| call.op != "halves") {
+            // a third of the calls for each number of ranks, so that three numbers see all
+            if (number + $comm.size()) % 3 != 0 {
+                continue;
+            }
             let dtype = call.inputs.first().map(|input| input.dtype.as_str());
             let dtype = dtype.or(call.args.get("dtype").and_then(Value::as_str)).ok_or("dtype")?;
             let code = dtype.trim_start_matches(['<', '|']);
