@@ -11,9 +11,10 @@ use ndarray::{ArrayD, ArrayViewD, Axis, Data, Dimension, IxDyn};
 use crate::over::{Over, counted};
 use crate::part::Part;
 use crate::reduction::Sum;
+use crate::reproducible::exact_sum;
 use crate::{
     Arithmetic, ArrayError, Axes, Cast, Floating, LocalArray, LocalArrayBase, LocalArrayView,
-    Summable,
+    Parts, Reproducible, Summable,
 };
 
 /// What elements weigh in an [`average`](LocalArrayBase::average): an array by reference, or [`Unweighted`].
@@ -153,23 +154,73 @@ where
         S::Elem: Cast<A>,
     {
         let over = self.over(Axes::ALL);
-        let Some(Weighted { products, weights }) = over.weighted(weights.weights())? else {
+        let Some(sums) = self.weighted_sums(weights, |array| array.sum_as::<A>())? else {
             let count = over.count_of(&vec![true; self.ndim()]);
             return Ok((self.mean_as()?, A::near(count)));
         };
-        let sum_of = |elements: &ArrayD<A>| {
-            let array = LocalArrayView {
+        mean_of(sums)
+    }
+
+    /// What `sum` makes of the elements times their weights, and of the weights; `None` without weights.
+    fn weighted_sums<A: Floating>(
+        &self,
+        weights: impl Weights<A>,
+        sum: impl Fn(&LocalArrayView<'_, A, IxDyn, &C>) -> Result<A, ArrayError>,
+    ) -> Result<Option<(A, A)>, ArrayError>
+    where
+        S::Elem: Cast<A>,
+    {
+        let over = self.over(Axes::ALL);
+        let Some(Weighted { products, weights }) = over.weighted(weights.weights())? else {
+            return Ok(None);
+        };
+        let of = |elements: &ArrayD<A>| {
+            sum(&LocalArrayView {
                 data: elements.view(),
                 part: Arc::clone(&self.part),
                 comm: &self.comm,
-            };
-            array.sum_as::<A>()
+            })
         };
-        let (sum, weight) = (sum_of(&products)?, sum_of(&weights)?);
-        if weight == A::default() {
-            return Err(without_weight());
+        Ok(Some((of(&products)?, of(&weights)?)))
+    }
+}
+
+/// A sum over a weight, and the weight.
+fn mean_of<A: Floating>((sum, weight): (A, A)) -> Result<(A, A), ArrayError> {
+    if weight == A::default() {
+        return Err(without_weight());
+    }
+    Ok((Arithmetic::over(sum, weight), weight))
+}
+
+impl<S, D, C> Reproducible<'_, S, D, C>
+where
+    S: Data<Elem: Summable<Mean: Parts>>,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    /// The mean by weight, and the sum of the weights: exact sums of elements times weights, each product rounded, and of
+    /// weights. The same bits for any layout. Collective.
+    ///
+    /// # Errors
+    /// As [`LocalArrayBase::average`].
+    #[expect(clippy::type_complexity, reason = "two numbers of the type of a mean")]
+    pub fn average(
+        &self,
+        weights: impl Weights<<S::Elem as Summable>::Mean>,
+    ) -> Result<(<S::Elem as Summable>::Mean, <S::Elem as Summable>::Mean), ArrayError> {
+        let exact =
+            |array: &LocalArrayView<'_, <S::Elem as Summable>::Mean, IxDyn, &C>| exact_sum(array);
+        match self.array.weighted_sums(weights, exact)? {
+            Some(sums) => mean_of(sums),
+            None => {
+                let count = self
+                    .array
+                    .over(Axes::ALL)
+                    .count_of(&vec![true; self.array.ndim()]);
+                Ok((self.mean()?, Floating::near(count)))
+            }
         }
-        Ok((Arithmetic::over(sum, weight), weight))
     }
 }
 

@@ -399,17 +399,26 @@ fn exactly<K: Center, C: Communicator + Clone>(
         own.outer_iter().map(row).collect()
     };
     let (re, im) = (part(0), part(1));
-    let mut sums: Vec<[ExactSum; 2]> = re.iter().zip(&im).map(|(re, im)| {
-        let mut sums = [ExactSum::ZERO; 2];
-        sums[0].add_all(re);
-        sums[1].add_all(im);
-        sums
-    }).collect();
+    let mut sums: Vec<[ExactSum; 2]> = re
+        .iter()
+        .zip(&im)
+        .map(|(re, im)| {
+            let mut sums = [ExactSum::ZERO; 2];
+            sums[0].add_all(re);
+            sums[1].add_all(im);
+            sums
+        })
+        .collect();
     let merge = |acc: &mut [ExactSum; 2], next: &[ExactSum; 2]| {
-        acc.iter_mut().zip(next).for_each(|(acc, next)| acc.merge(next));
+        acc.iter_mut()
+            .zip(next)
+            .for_each(|(acc, next)| acc.merge(next));
     };
     comm.all_reduce_with(&mut sums, merge)?;
-    let sums: Vec<[[f64; 2]; 2]> = sums.iter().map(|sums| sums.each_ref().map(ExactSum::pair)).collect();
+    let sums: Vec<[[f64; 2]; 2]> = sums
+        .iter()
+        .map(|sums| sums.each_ref().map(ExactSum::pair))
+        .collect();
     let mine = block(variables, ranks, comm.rank())?;
     let mut products = Array2::from_elem((mine.len(), re.len()), K::NOTHING);
     let mut negative = Vec::new();
@@ -417,29 +426,51 @@ fn exactly<K: Center, C: Communicator + Clone>(
         // x · conj(y) = (a + ib)(c - id) = ac + bd + i(bc - ad)
         negative.clear();
         negative.extend(re[i].iter().map(|x| -x));
-        let mut of_row: Vec<[ExactSum; 2]> = (0..re.len()).map(|j| {
-            let mut sums = [ExactSum::ZERO; 2];
-            sums[0].add_products(&re[i], &re[j]);
-            if K::COUNT == 2 {
-                sums[0].add_products(&im[i], &im[j]);
-                sums[1].add_products(&im[i], &re[j]);
-                sums[1].add_products(&negative, &im[j]);
-            }
-            sums
-        }).collect();
+        let mut of_row: Vec<[ExactSum; 2]> = (0..re.len())
+            .map(|j| {
+                let mut sums = [ExactSum::ZERO; 2];
+                sums[0].add_products(&re[i], &re[j]);
+                if K::COUNT == 2 {
+                    sums[0].add_products(&im[i], &im[j]);
+                    sums[1].add_products(&im[i], &re[j]);
+                    sums[1].add_products(&negative, &im[j]);
+                }
+                sums
+            })
+            .collect();
         comm.all_reduce_with(&mut of_row, merge)?;
         if !mine.contains(&i) {
             continue;
         }
         let count = n as f64;
         let ([a, b], minus) = (sums[i], |x: [f64; 2]| x.map(|x| -x));
-        for (product, (found, [c, d])) in products.row_mut(i - mine.start).iter_mut().zip(of_row.iter().zip(&sums)) {
-            let of_re = covariance([covariance(found[0].pair(), a, *c, count, 1.0), 0.0], b, *d, count, 1.0);
-            let of_im = covariance([covariance(found[1].pair(), b, *c, count, 1.0), 0.0], minus(a), *d, count, 1.0);
+        for (product, (found, [c, d])) in products
+            .row_mut(i - mine.start)
+            .iter_mut()
+            .zip(of_row.iter().zip(&sums))
+        {
+            let of_re = covariance(
+                [covariance(found[0].pair(), a, *c, count, 1.0), 0.0],
+                b,
+                *d,
+                count,
+                1.0,
+            );
+            let of_im = covariance(
+                [covariance(found[1].pair(), b, *c, count, 1.0), 0.0],
+                minus(a),
+                *d,
+                count,
+                1.0,
+            );
             *product = K::of_parts([of_re, of_im]);
         }
     }
-    Ok(Rows { products, mine, observations: n })
+    Ok(Rows {
+        products,
+        mine,
+        observations: n,
+    })
 }
 
 fn by_variables<K: Center, C: Communicator + Clone>(

@@ -75,6 +75,7 @@ parts! {
 /// | `mean` | that sum over the number of elements |
 /// | `var`, `std` | exact sums of elements and of squares; beyond 1e150 the squares leave the range |
 /// | `dot`, `vdot` | the exact sum of exact products, rounded once |
+/// | `average` | exact sums of products, each rounded, and of weights |
 /// | `prod`, `cumsum`, `cumprod` | a fixed tree over global indices |
 #[must_use]
 pub struct Reproducible<'a, S: RawData, D, C> {
@@ -343,6 +344,16 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
             finish,
         )
     }
+}
+
+/// The exact sum of floats or complex numbers, rounded once. Collective.
+pub(crate) fn exact_sum<S, D, C>(array: &LocalArrayBase<S, D, C>) -> Result<S::Elem, ArrayError>
+where
+    S: Data<Elem: Parts + Cast<S::Elem>>,
+    D: Dimension,
+    C: Communicator,
+{
+    Ok(sum_of(&array.whole("sum", &sums::<S::Elem, S::Elem>())?))
 }
 
 /// Types of sums that come out the same in any order.

@@ -18,6 +18,7 @@ cases! {
     exact_products_do_not_depend_on_the_layout,
     fixed_trees_do_not_depend_on_the_layout,
     fixed_trees_equal_plain_results,
+    exact_averages_and_covariances_do_not_depend_on_the_layout,
     exact_results_of_parts,
     exact_results_of_special_numbers,
 }
@@ -321,6 +322,85 @@ fn fixed_trees_equal_plain_results(comm: &dyn Communicator) -> Outcome {
         ensure(a.reproducible().cumsum(2).is_err(), || {
             "an axis that is not there".into()
         })?;
+    }
+    Ok(())
+}
+
+fn exact_averages_and_covariances_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
+    let whole = awkward(&[4, 90]);
+    let weights = whole.mapv(|x| 1.0 / (1.5 + x * x));
+    let complex = whole.mapv(|x| Complex64::new(x, 1.0 / (x * x + 0.3)));
+    let (one, heavy, plane) = (alone(&whole)?, alone(&weights)?, alone(&complex)?);
+    let average = one.reproducible().average(&heavy)?;
+    let straight: f64 = whole.iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>() / weights.sum();
+    ensure(
+        (average.0 - straight).abs() <= 1e-12 * straight.abs(),
+        || format!("{} is not {straight}", average.0),
+    )?;
+    let tables = |a: &One<f64>, p: &One<Complex64>| -> Result<_, super::Failure> {
+        let real = [
+            a.covariance().reproducible().cov()?,
+            a.covariance()
+                .rowvar(false)
+                .reproducible()
+                .bias(true)
+                .cov()?,
+        ];
+        let correlations = a.covariance().reproducible().corrcoef()?;
+        let plane = p.covariance().with(p).reproducible().cov()?;
+        Ok((
+            real.map(LocalArray::into_local),
+            correlations.into_local(),
+            plane.into_local(),
+        ))
+    };
+    let (real, correlations, planes) = tables(&one, &plane)?;
+    // right, too
+    let plain = [
+        one.covariance().cov()?,
+        one.covariance().rowvar(false).bias(true).cov()?,
+    ]
+    .map(LocalArray::into_local);
+    for (exact, plain) in real.iter().zip(&plain) {
+        let largest = plain.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let near = exact
+            .iter()
+            .zip(plain)
+            .all(|(x, y)| (x - y).abs() <= 1e-12 * largest);
+        ensure(near, || format!("{exact} is not {plain}"))?;
+    }
+    for d in zoo(&[4, 90], comm.size()) {
+        let a = spread(&whole, &d, comm)?;
+        let found = a.reproducible().average(&spread(&weights, &d, comm)?)?;
+        same(
+            [found.0.to_bits(), found.1.to_bits()],
+            [average.0.to_bits(), average.1.to_bits()],
+            "average",
+        )?;
+        let found = [
+            a.covariance().reproducible().cov()?,
+            a.covariance()
+                .rowvar(false)
+                .reproducible()
+                .bias(true)
+                .cov()?,
+        ];
+        for (found, wanted) in found.iter().zip(&real) {
+            same(
+                gathered(found)?.mapv(f64::to_bits),
+                wanted.mapv(f64::to_bits),
+                "covariances",
+            )?;
+        }
+        let found = gathered(&a.covariance().reproducible().corrcoef()?)?;
+        same(
+            found.mapv(f64::to_bits),
+            correlations.mapv(f64::to_bits),
+            "correlations",
+        )?;
+        let p = spread(&complex, &d, comm)?;
+        let found = gathered(&p.covariance().with(&p).reproducible().cov()?)?;
+        same(found.mapv(bits), planes.mapv(bits), "complex covariances")?;
     }
     Ok(())
 }
