@@ -6,7 +6,7 @@ use dap_protocol::Element;
 use dist_comm::{CommExt, Communicator};
 use ndarray::{Data, DataMut, Dimension};
 
-use crate::elementwise::{NOTHING, combine};
+use crate::combine::{NOTHING, combine};
 use crate::operand::{Lent, Operand, Side};
 use crate::{ArrayError, Cast, IndexMode, LocalArray, LocalArrayBase};
 

@@ -55,6 +55,7 @@ mod cart;
 mod cast;
 mod choose;
 mod close;
+mod combine;
 mod comm;
 mod concatenate;
 mod construct;

@@ -131,7 +131,10 @@ fn incompatible(given: &Distribution, allowed: &Distribution) -> ArrayError {
     ArrayError::IncompatibleArray {
         what: "distribution",
         given: text(given),
-        allowed: format!("{}; `replicate_like` or `Equalised` brings what is broadcast to every rank", text(allowed)),
+        allowed: format!(
+            "{}; `replicate_like` or `Equalised` brings what is broadcast to every rank",
+            text(allowed)
+        ),
     }
 }
 

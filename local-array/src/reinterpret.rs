@@ -89,7 +89,7 @@ where
         let dense =
             dense.ok_or_else(|| wrong("with gaps or in another order", "dense elements"))?;
         let mut shape = data.shape().to_vec();
-        let mut strides: Vec<isize> = data.strides().to_vec();
+        let strides = data.strides();
         if old != new {
             let last = shape
                 .last_mut()
@@ -107,13 +107,12 @@ where
         let view = if old == new {
             // Axes that run backwards are turned round before, and back after.
             let turned: Vec<usize> = (0..shape.len()).filter(|&axis| strides[axis] < 0).collect();
-            strides.iter_mut().for_each(|stride| *stride = stride.abs());
             let strides: Vec<usize> = strides.iter().map(|stride| stride.unsigned_abs()).collect();
             let layout = IxDyn(&shape).strides(IxDyn(&strides));
             let mut view = ArrayView::from_shape(layout, elements).map_err(failed)?;
-            turned
-                .into_iter()
-                .for_each(|axis| view.invert_axis(Axis(axis)));
+            for axis in turned {
+                view.invert_axis(Axis(axis));
+            }
             view
         } else {
             ArrayView::from_shape(IxDyn(&shape), elements).map_err(failed)?
@@ -202,7 +201,7 @@ fn rescaled_list(list: &[i64], old: u64, new: u64) -> Option<Vec<i64>> {
     }
     let ratio = usize::try_from(new / old).ok()?;
     let step = i64::try_from(ratio).ok()?;
-    if list.len() % ratio != 0 {
+    if !list.len().is_multiple_of(ratio) {
         return None;
     }
     let whole = |group: &[i64]| {

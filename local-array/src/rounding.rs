@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use ndarray::{Data, DataMut, Dimension};
 use num_complex::{Complex32, Complex64};
 
-use crate::elementwise::combine;
+use crate::combine::combine;
 use crate::operand::Side;
 use crate::ufunc::Elementary;
 use crate::{ArrayError, LocalArray, LocalArrayBase, Operand, Ordered};

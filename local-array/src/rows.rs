@@ -13,6 +13,13 @@ use crate::ArrayError;
 /// Elements per piece where a row is not a slice.
 const PIECE: usize = 2048;
 
+/// Adds a result for each element to the end of a list.
+pub(crate) type Push<'f, A, B, C, R> = dyn FnMut(&[A], &[B], &[C], &mut Vec<R>) + 'f;
+/// Changes the first by the others.
+pub(crate) type Change<'f, R, A, B, C> = dyn FnMut(&mut [R], &[A], &[B], &[C]) + 'f;
+/// Sees a piece, and where it begins and ends.
+type See<'f, A, B, C> = dyn FnMut(Range<usize>, &[A], &[B], &[C]) + 'f;
+
 /// A row of an operand.
 enum Row<'a, T> {
     Slice(&'a [T]),
@@ -21,11 +28,11 @@ enum Row<'a, T> {
 }
 
 impl<'a, T: Copy> Row<'a, T> {
-    fn of(row: ArrayView1<'a, T>) -> Self {
+    fn of(row: &ArrayView1<'a, T>) -> Self {
         match row.to_slice() {
             Some(slice) => Row::Slice(slice),
             None if row.strides() == [0] => Row::Repeated(row[0]),
-            None => Row::Strided(row),
+            None => Row::Strided(*row),
         }
     }
 
@@ -113,7 +120,7 @@ impl<A: Copy, B: Copy, C: Copy> Buffers<A, B, C> {
         &mut self,
         (a, b, c): (&Row<'_, A>, &Row<'_, B>, &Row<'_, C>),
         n: usize,
-        see: &mut dyn FnMut(Range<usize>, &[A], &[B], &[C]),
+        see: &mut See<'_, A, B, C>,
     ) {
         let ready = a.is_ready() && b.is_ready() && c.is_ready();
         let step = if ready { n.max(1) } else { PIECE };
@@ -134,7 +141,7 @@ impl<A: Copy, B: Copy, C: Copy> Buffers<A, B, C> {
 pub(crate) fn collect<A: Copy, B: Copy, C: Copy, R>(
     operands: Operands<'_, A, B, C>,
     rank: usize,
-    push: &mut dyn FnMut(&[A], &[B], &[C], &mut Vec<R>),
+    push: &mut Push<'_, A, B, C, R>,
 ) -> Result<ArrayD<R>, ArrayError> {
     let shape = operands.0.shape().to_vec();
     let n = operands.0.len();
@@ -166,7 +173,7 @@ pub(crate) fn collect<A: Copy, B: Copy, C: Copy, R>(
             let rows = a.rows().into_iter().zip(b.rows()).zip(c.rows());
             for ((a, b), c) in rows {
                 let n = a.len();
-                let rows = (&Row::of(a), &Row::of(b), &Row::of(c));
+                let rows = (&Row::of(&a), &Row::of(&b), &Row::of(&c));
                 buffers.hand_over(rows, n, &mut |_, a, b, c| push(a, b, c, &mut results));
             }
         }
@@ -183,7 +190,7 @@ pub(crate) fn collect<A: Copy, B: Copy, C: Copy, R>(
 pub(crate) fn update<R, A: Copy, B: Copy, C: Copy>(
     out: ArrayViewMutD<'_, R>,
     operands: Operands<'_, A, B, C>,
-    change: &mut dyn FnMut(&mut [R], &[A], &[B], &[C]),
+    change: &mut Change<'_, R, A, B, C>,
 ) {
     if out.is_empty() {
         return;
@@ -195,7 +202,7 @@ pub(crate) fn update<R, A: Copy, B: Copy, C: Copy>(
         if let (Some(out), Some((a, b, c))) = (out.as_slice_mut(), operands.whole()) {
             let n = out.len();
             buffers.hand_over((&a, &b, &c), n, &mut |at, a, b, c| {
-                change(&mut out[at], a, b, c)
+                change(&mut out[at], a, b, c);
             });
             return;
         }
@@ -213,7 +220,7 @@ pub(crate) fn update<R, A: Copy, B: Copy, C: Copy>(
     let rows = a.rows().into_iter().zip(b.rows()).zip(c.rows());
     for (mut row, ((a, b), c)) in out.rows_mut().into_iter().zip(rows) {
         let n = row.len();
-        let rows = (&Row::of(a), &Row::of(b), &Row::of(c));
+        let rows = (&Row::of(&a), &Row::of(&b), &Row::of(&c));
         match row.as_slice_mut() {
             Some(row) => {
                 buffers.hand_over(rows, n, &mut |at, a, b, c| change(&mut row[at], a, b, c));

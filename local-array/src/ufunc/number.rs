@@ -412,7 +412,7 @@ fn power32(base: Complex32, exponent: Complex32) -> Complex32 {
 /// Small whole powers by products, the rest by `exp(exponent · ln(base))`.
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::float_cmp,
+    clippy::cast_sign_loss,
     reason = "a whole number below 100 is what it is"
 )]
 fn power64(base: Complex64, exponent: Complex64) -> Complex64 {

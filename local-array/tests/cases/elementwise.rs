@@ -73,6 +73,11 @@ fn few(shape: &[u64], ranks: usize) -> impl Iterator<Item = Distribution> {
     zoo(shape, ranks).into_iter().skip(ranks % 3).step_by(3)
 }
 
+/// Whether a call is one of those that this number of ranks looks at: one rank at all, more at some, each at other ones.
+fn is_due(n: usize, ranks: usize) -> bool {
+    ranks == 1 || (n + ranks).is_multiple_of(5)
+}
+
 /// How exactly an operation is compared: bit by bit, or relative to the wanted value, of which tiny ones count as 1e-30.
 #[derive(Clone, Copy)]
 enum Exact {
@@ -188,6 +193,9 @@ fn elementwise_unary_operations_are_numpys(comm: &dyn Communicator) -> Outcome {
     let mut failed = Vec::new();
     for (n, call) in calls.into_iter().enumerate() {
         seen.insert(call.op.clone());
+        if !is_due(n, comm.size()) {
+            continue;
+        }
         dispatch! { failed, call, unary, (comm, call, n);
             "absolute" Absolute Relative [bool, i8, i32, u64, f16, f32, f64, Complex32, Complex64];
             "arccos" Arccos Relative [bool, i8, i32, u64, f16, f32, f64, Complex32, Complex64];
@@ -249,6 +257,9 @@ fn elementwise_binary_operations_are_numpys(comm: &dyn Communicator) -> Outcome 
     let mut failed = Vec::new();
     for (n, call) in calls.into_iter().enumerate() {
         seen.insert(call.op.clone());
+        if !is_due(n, comm.size()) {
+            continue;
+        }
         dispatch! { failed, call, binary, (comm, call, n);
             "add" Add Bits [bool, i8, i32, u64, f16, f32, f64, Complex32, Complex64];
             "arctan2" Arctan2 Relative [bool, i8, i32, u64, f16, f32, f64];
@@ -766,6 +777,9 @@ where
 fn elementwise_clip_and_round(comm: &dyn Communicator) -> Outcome {
     let calls = chosen(|call| call.op == "clip" || call.op == "round")?;
     for (n, call) in calls.into_iter().enumerate() {
+        if !is_due(n, comm.size()) {
+            continue;
+        }
         macro_rules! run {
             ($run:ident: $($t:ty),*) => {
                 $(if is_of::<$t>(&call.inputs[0]) {
