@@ -165,6 +165,11 @@ pub use spread::Spread;
 pub use summable::{Accumulate, Accumulator, Floating, Real, Summable};
 pub use windows::Edge;
 
+/// Every name of `DistArray`'s package `distarray.local`, with each argument and the values that it takes: where it is here, and
+/// the tests of its two meanings, on a rank's [`part`](LocalArrayBase::part) and over all ranks.
+#[doc = include_str!("../docs/coverage.md")]
+pub mod coverage {}
+
 /// The README's example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
