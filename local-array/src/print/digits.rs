@@ -29,7 +29,8 @@ impl Decimal {
 
     /// Digits after the decimal point when written without an exponent.
     fn places(&self) -> usize {
-        let places = self.digits.len() as i64 - 1 - i64::from(self.exponent);
+        let digits = i64::try_from(self.digits.len()).unwrap_or(0); // a few hundred at most
+        let places = digits - 1 - i64::from(self.exponent);
         usize::try_from(places).unwrap_or(0)
     }
 
@@ -93,9 +94,10 @@ macro_rules! digits {
                 // Of two such numbers equally near the one with an even last digit.
                 let places = decimal.fraction().len();
                 let nearest = format!("{:.places$e}", self.abs());
-                match nearest.parse() == Ok(self.abs()) {
-                    true => Decimal::parse(&nearest),
-                    false => decimal,
+                if nearest.parse() == Ok(self.abs()) {
+                    Decimal::parse(&nearest)
+                } else {
+                    decimal
                 }
             }
             fn needs_exponent(least: Self, greatest: Self, suppress: bool) -> bool {
@@ -127,7 +129,8 @@ macro_rules! half_digits {
             }
             fn shortest(self) -> Decimal {
                 let size = self.to_f64().abs();
-                let is_it = |x: f64| <$t>::from_f64(x).to_f64() == size;
+                let (me, mut places) = (self.size(), 0_i32);
+                let is_it = |x: f64| <$t>::from_f64(x) == me;
                 // At most 5 digits are needed: try fewer first, the nearest number of so many and its neighbours.
                 for digits in 0..5_usize {
                     let nearest = format!("{size:.digits$e}");
@@ -135,8 +138,9 @@ macro_rules! half_digits {
                         return Decimal::parse(&nearest);
                     }
                     let exponent = Decimal::parse(&nearest).exponent;
-                    let unit: f64 = format!("1e{}", exponent - digits as i32).parse().unwrap_or(0.0);
+                    let unit: f64 = format!("1e{}", exponent - places).parse().unwrap_or(0.0);
                     let value: f64 = nearest.parse().unwrap_or(0.0);
+                    places += 1;
                     for other in [value + unit, value - unit] {
                         if is_it(other) {
                             return Decimal::parse(&format!("{other:.digits$e}"));
@@ -191,7 +195,8 @@ pub(crate) fn scientific_to<T: Digits>(x: T, places: usize) -> [String; 3] {
 /// point are the value's own, even beyond those that tell it from others.
 pub(crate) fn positional<T: Digits>(x: T, precision: usize) -> [String; 2] {
     let decimal = x.shortest();
-    let ends_before_the_point = decimal.digits.len() as i64 <= i64::from(decimal.exponent);
+    let ends_before_the_point =
+        usize::try_from(decimal.exponent).is_ok_and(|exponent| decimal.digits.len() <= exponent);
     let (whole, fraction) = if decimal.places() > precision || ends_before_the_point {
         let places = decimal.places().min(precision);
         let text = format!("{:.places$}", x.to_f64().abs());

@@ -163,9 +163,12 @@ impl Format {
             let width = left + right + 1;
             return format!("{text:>width$}");
         }
-        let signed = |whole: &str| match whole.starts_with('-') {
-            true => whole.to_owned(),
-            false => format!("{plus}{whole}"),
+        let signed = |whole: &str| {
+            if whole.starts_with('-') {
+                whole.to_owned()
+            } else {
+                format!("{plus}{whole}")
+            }
         };
         if let Some(digits) = self.exponent {
             let precision = self.precision;

@@ -123,6 +123,8 @@ pub struct Uniform {
 }
 
 impl Uniform {
+    /// The least, and what all are less than.
+    ///
     /// # Errors
     /// [`ArrayError::Argument`] unless the bounds are finite and in order.
     pub fn new(low: f64, high: f64) -> Result<Self, ArrayError> {

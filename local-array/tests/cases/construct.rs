@@ -386,7 +386,7 @@ fn diag_global<T: Close>(call: &Call, number: usize, comm: &dyn Communicator) ->
 fn construct_diag_global(comm: &dyn Communicator) -> Outcome {
     for (number, call) in calls_of("diag", 200)?.into_iter().enumerate() {
         // a third of the calls for each number of ranks, so that three numbers see all
-        if (number + comm.size()) % 3 != 0 {
+        if !(number + comm.size()).is_multiple_of(3) {
             continue;
         }
         by_type!(call.outputs[0].dtype, bool, i16, f64, Complex64 => diag_global(call, number, comm))?;
