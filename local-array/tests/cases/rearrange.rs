@@ -39,7 +39,7 @@ fn some(ops: &[&str], comm: &dyn Communicator) -> Result<Vec<(usize, Call)>, Fai
         format!("only {} calls of {ops:?}", some.len())
     })?;
     // A seventh of the calls for each number of ranks, so that seven numbers see all.
-    let seventh = |(at, _): &(usize, Call)| (at + comm.size()) % 7 == 0;
+    let seventh = |(at, _): &(usize, Call)| (at + comm.size()).is_multiple_of(7);
     Ok(some.into_iter().filter(seventh).collect())
 }
 
