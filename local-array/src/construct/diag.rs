@@ -47,9 +47,9 @@ where
     /// [`ArrayError::Argument`] where the square would have more rows than 63 bits count, [`ArrayError::Map`],
     /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
     pub fn diag(&self, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
-        match self.global_shape() {
-            &[n] => self.matrix_with(n, k),
-            &[n, m] => self.diagonal_of(n, m, k),
+        match *self.global_shape() {
+            [n] => self.matrix_with(n, k),
+            [n, m] => self.diagonal_of(n, m, k),
             _ => Err(ArrayError::InvalidDimension {
                 what: "number of dimensions",
                 given: self.ndim(),

@@ -36,20 +36,16 @@ impl Decimal {
 
     /// What stands before and after the decimal point.
     fn positional(&self) -> (String, String) {
-        match usize::try_from(self.exponent) {
-            Ok(exponent) => {
-                let mut whole = self.digits.clone();
-                while whole.len() <= exponent {
-                    whole.push('0');
-                }
-                let fraction = whole.split_off(exponent + 1);
-                (whole, fraction)
-            }
-            Err(_) => {
-                let zeros = self.exponent.unsigned_abs() as usize - 1;
-                ("0".to_owned(), "0".repeat(zeros) + &self.digits)
-            }
+        let Ok(exponent) = usize::try_from(self.exponent) else {
+            let zeros = self.exponent.unsigned_abs() as usize - 1;
+            return ("0".to_owned(), "0".repeat(zeros) + &self.digits);
+        };
+        let mut whole = self.digits.clone();
+        while whole.len() <= exponent {
+            whole.push('0');
         }
+        let fraction = whole.split_off(exponent + 1);
+        (whole, fraction)
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Beta {
     /// Whether `a` is the caller's second parameter.
     is_swapped: bool,
     sum: f64,
-    beta: f64,
+    power: f64,
     how: How,
 }
 
@@ -49,7 +49,7 @@ impl Beta {
                 b: most,
                 is_swapped: a > b,
                 sum,
-                beta,
+                power: beta,
                 how: How::Above {
                     gamma: least + 1.0 / beta,
                 },
@@ -64,7 +64,7 @@ impl Beta {
                 b: least,
                 is_swapped: a < b,
                 sum,
-                beta,
+                power: beta,
                 how: How::Below { k1, k2 },
             }
         })
@@ -73,7 +73,7 @@ impl Beta {
     /// Whether the odds `w = exp(v)`, times `a`, come from the density rather than from its envelope alone.
     fn attempt(&self, first: Open, second: Open) -> Option<f64> {
         let (u1, u2) = (first.value(), second.value());
-        let v = self.beta * first.logit();
+        let v = self.power * first.logit();
         match self.how {
             How::Above { gamma } => {
                 let z = u1 * u1 * u2;

@@ -51,15 +51,15 @@ impl Permutation {
 
     /// Replaces each index by what stands there; one outside `0..n` stays.
     pub(super) fn apply(&self, indices: &mut [i64]) {
-        self.run(indices, self.rounds.iter());
+        self.run(indices, &self.rounds.iter());
     }
 
     /// Replaces each element by the place where it stands.
     fn invert(&self, elements: &mut [i64]) {
-        self.run(elements, self.rounds.iter().rev());
+        self.run(elements, &self.rounds.iter().rev());
     }
 
-    fn run<'a>(&self, xs: &mut [i64], rounds: impl Iterator<Item = &'a (u64, u64)> + Clone) {
+    fn run<'a>(&self, xs: &mut [i64], rounds: &(impl Iterator<Item = &'a (u64, u64)> + Clone)) {
         // A chunk at a time, so that it stays in cache and its elements go through a round side by side.
         for xs in xs.chunks_mut(256) {
             let is_inside = |x: i64| u64::try_from(x).is_ok_and(|x| x < self.n);
