@@ -49,7 +49,7 @@ where
     C: Communicator,
 {
     fn weights(self) -> WeightsOf<A> {
-        let elements = self.data.mapv(|w| w.cast()).into_dyn();
+        let elements = self.data.mapv(Cast::cast).into_dyn();
         WeightsOf(Some((elements, Arc::clone(&self.part))))
     }
 }
@@ -154,7 +154,8 @@ where
         S::Elem: Cast<A>,
     {
         let over = self.over(Axes::ALL);
-        let Some(sums) = self.weighted_sums(weights, |array| array.sum_as::<A>())? else {
+        let sum = |array: &LocalArrayView<'_, A, IxDyn, &C>| array.sum_as::<A>();
+        let Some(sums) = self.weighted_sums(weights, sum)? else {
             let count = over.count_of(&vec![true; self.ndim()]);
             return Ok((self.mean_as()?, A::near(count)));
         };
@@ -211,16 +212,12 @@ where
     ) -> Result<(<S::Elem as Summable>::Mean, <S::Elem as Summable>::Mean), ArrayError> {
         let exact =
             |array: &LocalArrayView<'_, <S::Elem as Summable>::Mean, IxDyn, &C>| exact_sum(array);
-        match self.array.weighted_sums(weights, exact)? {
-            Some(sums) => mean_of(sums),
-            None => {
-                let count = self
-                    .array
-                    .over(Axes::ALL)
-                    .count_of(&vec![true; self.array.ndim()]);
-                Ok((self.mean()?, Floating::near(count)))
-            }
+        if let Some(sums) = self.array.weighted_sums(weights, exact)? {
+            return mean_of(sums);
         }
+        let over = self.array.over(Axes::ALL);
+        let count = over.count_of(&vec![true; self.array.ndim()]);
+        Ok((self.mean()?, Floating::near(count)))
     }
 }
 
@@ -297,7 +294,7 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
             return Err(without_weight());
         }
         means.zip_map_inplace(&weights, |mean, weight| {
-            *mean = Arithmetic::over(*mean, weight)
+            *mean = Arithmetic::over(*mean, weight);
         })?;
         Ok((means, weights))
     }
@@ -330,7 +327,7 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
             along_axes(elements, &part, distribution, &axes, self.comm)?
         };
         let mut weights = agree(self.comm, self.part.zeros::<A, IxDyn>())?;
-        let mut products: ArrayD<A> = self.stored.mapv(|x| x.cast());
+        let mut products: ArrayD<A> = self.stored.mapv(Cast::cast);
         if self.part.is_active() {
             let mut to = self.part.owned_of_mut(weights.view_mut());
             if let Some(from) = broadcast(&owned, to.shape()) {

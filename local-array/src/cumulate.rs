@@ -77,7 +77,7 @@ where
     where
         S::Elem: Cast<A>,
     {
-        self.cumulated("cumsum", axis.into(), |a, b| a.add(b))
+        self.cumulated("cumsum", axis.into(), Accumulator::add)
     }
 
     /// The sums up to each element, added up in the type of `out` and written to what it owns. Collective.
@@ -123,7 +123,7 @@ where
     where
         S::Elem: Cast<A>,
     {
-        self.cumulated("cumprod", axis.into(), |a, b| a.mul(b))
+        self.cumulated("cumprod", axis.into(), Accumulator::mul)
     }
 
     /// The products up to each element, multiplied in the type of `out` and written to what it owns. Collective.

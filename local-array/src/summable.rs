@@ -405,9 +405,15 @@ mod tests {
 
     #[test]
     fn a_state_gives_back_its_parts() {
-        assert_eq!(f64::parts(&2.5_f64.state(4.0, 9.0)), (4.0, 2.5, 9.0));
+        assert_eq!(
+            <f64 as Center>::parts(&2.5_f64.state(4.0, 9.0)),
+            (4.0, 2.5, 9.0)
+        );
         let z = Complex64::new(1.0, -2.0);
-        assert_eq!(Complex64::parts(&z.state(4.0, 9.0)), (4.0, z, 9.0));
+        assert_eq!(
+            <Complex64 as Center>::parts(&z.state(4.0, 9.0)),
+            (4.0, z, 9.0)
+        );
         assert!((Center::square(z) - 5.0).abs() < 1e-15);
     }
 }

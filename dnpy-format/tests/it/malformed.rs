@@ -293,18 +293,25 @@ fn spellings_of_python_2_and_numpy_2_are_read_and_reported() {
 /// Index 2 of 4 is due to rank 2 of 3, which says that it holds nothing: no other spelling says so.
 #[test]
 fn a_rank_that_holds_nothing_out_of_turn_is_written_as_it_was_read() {
-    let dims = "({'dist_type': 'c', 'size': 4, 'proc_grid_size': 3, 'proc_grid_rank': 2, 'start': 4},)";
+    let dims =
+        "({'dist_type': 'c', 'size': 4, 'proc_grid_size': 3, 'proc_grid_rank': 2, 'start': 4},)";
     let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (0,), }\n";
     let bytes = dnpy(dims, &npy(header, &[]));
     let info = read_info(&mut &bytes[..]).unwrap();
     assert_eq!(info.repairs().len(), 1, "{:?}", info.repairs());
-    assert_eq!(info.repairs()[0].to_string(), "K2 axis 0: start is 4, read as 4, nothing held");
+    assert_eq!(
+        info.repairs()[0].to_string(),
+        "K2 axis 0: start is 4, read as 4, nothing held"
+    );
     let part = read_localarray::<f64, _>(&mut &bytes[..]).unwrap();
     assert_eq!(part.dim_data().local_shape(), [0]);
     let mut written = Vec::new();
     write_localarray(&mut written, &part).unwrap();
     let again = read_info(&mut &written[..]).unwrap();
-    assert_eq!((again.dim_data(), again.repairs()), (info.dim_data(), info.repairs()));
+    assert_eq!(
+        (again.dim_data(), again.repairs()),
+        (info.dim_data(), info.repairs())
+    );
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl<T: Ordered + Cast<f64>, U: Ordered + Cast<f64>, C: Communicator> Histogram2
         C2: Communicator,
     {
         let elements = weights.data.map(|&w| Cast::<f64>::cast(w)).into_dyn();
-        self.take(Some((elements.view(), &weights.part)))
+        self.take(Some(&(elements.view(), &weights.part)))
     }
 
     /// The density of the weights in each bin. Collective.
@@ -118,7 +118,7 @@ impl<T: Ordered + Cast<f64>, U: Ordered + Cast<f64>, C: Communicator> Histogram2
         Ok(density(self.weighted(weights)?))
     }
 
-    fn take(&self, weights: Option<(ArrayViewD<'_, f64>, &Arc<Part>)>) -> Taken {
+    fn take(&self, weights: Option<&(ArrayViewD<'_, f64>, &Arc<Part>)>) -> Taken {
         let [part, other] = self.parts;
         let fits = part.check_compatible(other).and_then(|()| {
             weights
@@ -137,10 +137,10 @@ impl<T: Ordered + Cast<f64>, U: Ordered + Cast<f64>, C: Communicator> Histogram2
         let x_edges = edges_of((&self.x, part, self.comm), x_bins, self.ranges[0])?;
         let y_edges = edges_of((&self.y, other, self.comm), y_bins, self.ranges[1])?;
         let shape = (x_edges.bins(), y_edges.bins());
-        let all = shape.0.checked_mul(shape.1).unwrap_or(usize::MAX);
+        let all = shape.0.saturating_mul(shape.1);
         let mut sums = bins_of::<f64, _>(self.comm, all)?;
         let every = vec![true; self.x.ndim()];
-        let weights = weights.as_ref().map(|(elements, part)| (elements, *part));
+        let weights = weights.map(|(elements, part)| (elements, *part));
         let pairs =
             counted_elements(part, &self.x, &every).zip(counted_elements(other, &self.y, &every));
         if let Some((x, y)) = pairs {

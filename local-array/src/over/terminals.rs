@@ -41,6 +41,7 @@ type Reduced<U, C> = Result<LocalArray<U, IxDyn, C>, ArrayError>;
 /// })?;
 /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
 /// ```
+#[expect(clippy::missing_errors_doc, reason = "said once for all of a group")]
 impl<T: Element, C: Communicator> Over<'_, T, C> {
     /// The sum, of [`Summable::Sum`] type. Collective.
     pub fn sum(&self) -> Reduced<T::Sum, C>
@@ -172,6 +173,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
 /// })?;
 /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
 /// ```
+#[expect(clippy::missing_errors_doc, reason = "said once for all of a group")]
 impl<T: Element, C: Communicator> Over<'_, T, C> {
     /// The variance, of a float type for every element type; `ddof` degrees of freedom less. Collective.
     pub fn var(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
@@ -286,6 +288,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
 /// # use dist_comm::Communicator;
 /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
 /// ```
+#[expect(clippy::missing_errors_doc, reason = "said once for all of a group")]
 impl<T: Ordered, C: Communicator> Over<'_, T, C> {
     /// The least element. Collective.
     pub fn min(&self) -> Reduced<T, C>
@@ -406,6 +409,7 @@ impl<T: Ordered, C: Communicator> Over<'_, T, C> {
 ///
 /// # Errors
 /// As for [`sum`](Self::sum).
+#[expect(clippy::missing_errors_doc, reason = "said once for all of a group")]
 impl<T: Cast<bool>, C: Communicator> Over<'_, T, C> {
     /// Whether any element is true. Collective.
     pub fn any(&self) -> Reduced<bool, C>

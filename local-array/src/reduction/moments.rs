@@ -1,7 +1,7 @@
 //! Count, mean and sum of squared deviations, in one stable sweep.
 //!
 //! A leaf is small enough to stay in cache: its mean is found first, then the squares about that mean. Leaves are merged by
-//! the formulas of Chan, Golub and LeVeque (1979).
+//! the formulas of Chan, Golub and `LeVeque` (1979).
 
 use std::marker::PhantomData;
 
