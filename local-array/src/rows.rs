@@ -237,6 +237,7 @@ pub(crate) fn update<R, A: Copy, B: Copy, C: Copy>(
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_wrap, reason = "small numbers")]
 mod tests {
     use ndarray::{Array, ArrayD, arr0};
 

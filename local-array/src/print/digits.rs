@@ -233,6 +233,6 @@ mod tests {
         assert_eq!(positional(f16::from_f32(65504.0), 8), ["65504", ""]);
         assert_eq!(positional(bf16::from_f32(3.0), 8), ["3", ""]);
         assert_eq!(positional(0.1_f32, 20), ["0", "1"]);
-        assert_eq!(positional(3_555_961.25_f32, 8), ["3555961", "2"]);
+        assert_eq!(positional(3_555_961.3_f32, 8), ["3555961", "2"]);
     }
 }
