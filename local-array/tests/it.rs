@@ -22,6 +22,8 @@ mod properties;
 mod random_laws;
 #[path = "it/rearranging.rs"]
 mod rearranging;
+#[path = "it/reductions.rs"]
+mod reduction_laws;
 
 use dist_comm::ThreadComm;
 
@@ -88,5 +90,7 @@ areas!(
     metadata,
     printing,
     random,
-    reproducible
+    reproducible,
+    over,
+    statistics
 );

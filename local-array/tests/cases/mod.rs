@@ -10,6 +10,7 @@ pub mod linalg;
 pub mod metadata;
 pub mod movement;
 pub mod numpy;
+pub mod over;
 pub mod plain;
 pub mod printing;
 pub mod random;
@@ -17,6 +18,7 @@ pub mod rearrange;
 pub mod reductions;
 pub mod reproducible;
 pub mod sorting;
+pub mod statistics;
 pub mod stencils;
 
 use dist_comm::Communicator;
@@ -53,6 +55,8 @@ pub const AREAS: &[(&str, &[Dynamic])] = &[
     ("printing", printing::CASES),
     ("random", random::CASES),
     ("reproducible", reproducible::CASES),
+    ("over", over::CASES),
+    ("statistics", statistics::CASES),
 ];
 
 /// All cases that are compiled once for each communicator.

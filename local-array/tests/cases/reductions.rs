@@ -69,7 +69,7 @@ pub fn reductions_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
     Ok(())
 }
 
-/// The documented order, written out: blocks of 128 with 8 partial sums, blocks two by two as a binary counter carries.
+/// The documented order, written out: leaves of 128 with 8 partial sums, leaves two by two as a binary counter carries.
 fn documented(numbers: &[f64]) -> f64 {
     fn tree(sums: &[f64]) -> f64 {
         match sums {
@@ -81,29 +81,28 @@ fn documented(numbers: &[f64]) -> f64 {
             }
         }
     }
-    let whole = numbers.chunks_exact(128);
-    let tail = whole.remainder();
-    let blocks: Vec<f64> = whole
-        .map(|block| {
-            let mut lanes: Vec<f64> = block[..8].to_vec();
-            for row in block[8..].chunks(8) {
-                for (lane, x) in lanes.iter_mut().zip(row) {
-                    *lane += x;
-                }
+    fn leaf(numbers: &[f64]) -> f64 {
+        let mut rows = numbers.chunks_exact(8);
+        let tail = rows.remainder();
+        let Some(first) = rows.next() else {
+            return tail.iter().copied().reduce(|sum, x| sum + x).unwrap_or(0.0);
+        };
+        let mut lanes = first.to_vec();
+        for row in rows {
+            for (lane, x) in lanes.iter_mut().zip(row) {
+                *lane += x;
             }
-            tree(&lanes)
-        })
-        .collect();
-    // The binary digits of the number of blocks, highest first, each a full tree; folded from the end.
+        }
+        tail.iter().fold(tree(&lanes), |sum, x| sum + x)
+    }
+    // The binary digits of the number of leaves, highest first, each a full tree; folded from the end.
+    let leaves: Vec<f64> = numbers.chunks(128).map(leaf).collect();
     let mut parts = Vec::new();
-    let mut rest = &blocks[..];
+    let mut rest = &leaves[..];
     while !rest.is_empty() {
         let take = 1 << rest.len().ilog2();
         parts.push(tree(&rest[..take]));
         rest = &rest[take..];
-    }
-    if let Some((first, others)) = tail.split_first() {
-        parts.push(others.iter().fold(*first, |sum, x| sum + x));
     }
     let Some(last) = parts.pop() else { return 0.0 };
     parts.into_iter().rev().fold(last, |sum, left| left + sum)
