@@ -1,5 +1,6 @@
 //! The cases on 1 to 7 thread ranks, and property tests over random distributions.
 #![allow(
+    clippy::pedantic,
     missing_docs,
     unreachable_pub,
     clippy::cast_possible_truncation,
@@ -14,6 +15,8 @@
 )]
 
 mod cases;
+#[path = "it/coverage.rs"]
+mod coverage;
 #[path = "it/elementwise.rs"]
 mod elementwise_laws;
 #[path = "it/properties.rs"]

@@ -1,5 +1,6 @@
 //! The cases of `it.rs` under MPI: `mpirun -n N` this binary. An argument chooses the cases whose name contains it.
 #![allow(
+    clippy::pedantic,
     missing_docs,
     unreachable_pub,
     clippy::cast_possible_truncation,

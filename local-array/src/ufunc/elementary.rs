@@ -196,7 +196,7 @@ mod tests {
             assert!(
                 (found - wanted).abs() <= 4e-16 * wanted.abs(),
                 "{found} {wanted}"
-            )
+            );
         };
         near(acosh(1.0 + 2_f64.powi(-40)), 1.348_699_152_348_506_8e-6);
         near(asinh(-1e300), -acosh(1e300));

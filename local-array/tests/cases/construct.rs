@@ -449,7 +449,7 @@ fn construct_diag_local(comm: &dyn Communicator) -> Outcome {
 fn construct_spread_forms(comm: &dyn Communicator) -> Outcome {
     let p = comm.size();
     let a = LocalArray::<u8, Ix2, _>::eye(6, Some(8), 0, ("cb", [1, p]), comm)?;
-    same(a.grid_shape(), &[1, p], "grid_shape")?;
+    same(a.grid_shape(), [1, p], "grid_shape")?;
     let grid = [p, 1];
     let a = LocalArray::<u8, Ix2, _>::eye(6, Some(8), 0, ("cb", &grid[..]), comm)?;
     let wanted = Distribution::from_shape(&[6, 8], "cb", Some(&[p, 1]), p)?;

@@ -448,7 +448,7 @@ fn random_seed_begins_anew(comm: &dyn Communicator) -> Outcome {
     let other: Whole<'_, f64> = random.rand(&d, comm)?;
     random.seed(1);
     let again: Whole<'_, f64> = random.rand(&d, comm)?;
-    let whole = [&first, &second, &other, &again].map(|a| gathered(a));
+    let whole = [&first, &second, &other, &again].map(gathered);
     let [first, second, other, again] = whole;
     let (first, again) = (first?, again?);
     same(&again, &first, "again")?;

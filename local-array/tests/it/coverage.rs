@@ -20,9 +20,21 @@ const VALUES: &[(&str, &str, &[&str])] = &[
     ("", "retstep", &["False", "True"]),
     ("", "endpoint", &["False", "True"]),
     ("", "normed", &["False", "True"]),
-    ("localarray.LocalArray.choose", "mode", &["raise", "wrap", "clip"]),
-    ("localarray.LocalArray.put", "mode", &["raise", "wrap", "clip"]),
-    ("localarray.LocalArray.take", "mode", &["raise", "wrap", "clip"]),
+    (
+        "localarray.LocalArray.choose",
+        "mode",
+        &["raise", "wrap", "clip"],
+    ),
+    (
+        "localarray.LocalArray.put",
+        "mode",
+        &["raise", "wrap", "clip"],
+    ),
+    (
+        "localarray.LocalArray.take",
+        "mode",
+        &["raise", "wrap", "clip"],
+    ),
     ("localarray.convolve", "mode", &["full", "same", "valid"]),
     ("localarray.correlate", "mode", &["full", "same", "valid"]),
     ("localarray.save_hdf5", "mode", &["a", "w", "w-"]),
@@ -45,18 +57,29 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn each_test(&self) -> impl Iterator<Item = &'a str> {
-        self.tests.into_iter().flat_map(|list| list.split(',')).map(str::trim)
+        self.tests
+            .into_iter()
+            .flat_map(|list| list.split(','))
+            .map(str::trim)
     }
 }
 
 fn rows() -> BTreeMap<&'static str, Vec<Row<'static>>> {
     let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for line in ROWS.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+    for line in ROWS
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+    {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [name, argument, value, path, local, global] = cells[..] else {
             panic!("six cells wanted: {line}");
         };
-        rows.entry(name).or_default().push(Row { argument, value, path, tests: [local, global] });
+        rows.entry(name).or_default().push(Row {
+            argument,
+            value,
+            path,
+            tests: [local, global],
+        });
     }
     rows
 }
@@ -89,7 +112,13 @@ fn arguments(list: &str) -> Vec<&str> {
         }
     }
     parts.push(&list[start..]);
-    let bare = parts.iter().map(|part| part.split('=').next().unwrap_or("").trim().trim_start_matches('*'));
+    let bare = parts.iter().map(|part| {
+        part.split('=')
+            .next()
+            .unwrap_or("")
+            .trim()
+            .trim_start_matches('*')
+    });
     bare.filter(|name| !name.is_empty()).collect()
 }
 
@@ -107,15 +136,29 @@ fn every_name_argument_and_value_has_a_row() {
             continue;
         };
         for argument in arguments {
-            let of_argument: Vec<_> = found.iter().filter(|row| row.argument == argument).collect();
+            let of_argument: Vec<_> = found
+                .iter()
+                .filter(|row| row.argument == argument)
+                .collect();
             if of_argument.is_empty() {
                 missing.push(format!("{name}({argument})"));
             }
-            let mut lists = VALUES.iter().filter(|(of, arg, _)| *of == name && *arg == argument).peekable();
-            let common = || VALUES.iter().filter(|(of, arg, _)| of.is_empty() && *arg == argument);
+            let mut lists = VALUES
+                .iter()
+                .filter(|(of, arg, _)| *of == name && *arg == argument)
+                .peekable();
+            let common = || {
+                VALUES
+                    .iter()
+                    .filter(|(of, arg, _)| of.is_empty() && *arg == argument)
+            };
             let values: Vec<&str> = match lists.peek() {
-                Some(_) => lists.flat_map(|(_, _, values)| values.iter().copied()).collect(),
-                None => common().flat_map(|(_, _, values)| values.iter().copied()).collect(),
+                Some(_) => lists
+                    .flat_map(|(_, _, values)| values.iter().copied())
+                    .collect(),
+                None => common()
+                    .flat_map(|(_, _, values)| values.iter().copied())
+                    .collect(),
             };
             for value in values {
                 if !of_argument.iter().any(|row| row.value == value) {
@@ -126,13 +169,20 @@ fn every_name_argument_and_value_has_a_row() {
     }
     let known: BTreeSet<&str> = names().iter().map(|(name, _)| *name).collect();
     let unknown: Vec<_> = rows.keys().filter(|name| !known.contains(**name)).collect();
-    assert!(missing.is_empty() && unknown.is_empty(), "without a row: {missing:#?}; not in the list: {unknown:?}");
+    assert!(
+        missing.is_empty() && unknown.is_empty(),
+        "without a row: {missing:#?}; not in the list: {unknown:?}"
+    );
 }
 
 #[test]
 fn every_row_names_tests_that_run() {
-    let areas = cases::AREAS.iter().flat_map(|(_, cases)| cases.iter().map(|(name, _)| *name));
-    let generic = cases::all::<dist_comm::ThreadComm>().into_iter().map(|(name, _)| name);
+    let areas = cases::AREAS
+        .iter()
+        .flat_map(|(_, cases)| cases.iter().map(|(name, _)| *name));
+    let generic = cases::all::<dist_comm::ThreadComm>()
+        .into_iter()
+        .map(|(name, _)| name);
     let registered: BTreeSet<&str> = areas.chain(generic).collect();
     let mut wrong = Vec::new();
     for (name, rows) in rows() {
@@ -176,7 +226,11 @@ fn the_table_is_up_to_date() {
         for row in rows.get(name).into_iter().flatten() {
             let [local, global] = row.tests;
             let (argument, value, here) = (row.argument, row.value, linked(row.path));
-            writeln!(table, "| `{name}` | {argument} | {value} | {here} | {local} | {global} |").unwrap();
+            writeln!(
+                table,
+                "| `{name}` | {argument} | {value} | {here} | {local} | {global} |"
+            )
+            .unwrap();
         }
     }
     if std::env::var_os("UPDATE_COVERAGE").is_some() {
