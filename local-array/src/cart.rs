@@ -16,8 +16,8 @@ pub struct CartComm {
     grid: ProcessGrid,
 }
 
-/// A communicator of its own for the first ranks of `base_comm`, one for each place of a grid of shape `grid_shape` (the
-/// seed's `init_comm`). Collective; every rank gives the same shape.
+/// A communicator of its own for the first ranks of `base_comm`, one for each place of a grid of shape `grid_shape`
+/// (`DistArray`'s `init_comm`). Collective; every rank gives the same shape.
 ///
 /// ```
 /// use dist_comm::{Communicator, ThreadComm};

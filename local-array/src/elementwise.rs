@@ -457,7 +457,7 @@ where
     }
 }
 
-/// Whether the elements of the two arrays lie on the same ranks in the same order (the seed's `arecompatible`). Local, the
+/// Whether the elements of the two arrays lie on the same ranks in the same order (`DistArray`'s `arecompatible`). Local, the
 /// same answer on every rank.
 pub fn are_compatible<S1, D1, C1, S2, D2, C2>(
     a: &LocalArrayBase<S1, D1, C1>,

@@ -102,7 +102,7 @@ impl<T: Ordered + Cast<f64>, C: Communicator> Histogram<'_, T, C> {
         Ok((counts.into(), edges.into_array()))
     }
 
-    /// The probability density in each bin: counts over their sum and the widths (`NumPy`'s `density=True`, the seed's `normed`).
+    /// The probability density in each bin: counts over their sum and the widths (`NumPy`'s `density=True`, `DistArray`'s `normed`).
     /// Collective.
     ///
     /// # Errors

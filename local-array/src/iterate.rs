@@ -30,7 +30,7 @@ where
     D: Dimension,
     C: Communicator,
 {
-    /// Each element that this rank owns, with its global index (the seed's `ndenumerate`). Local; the ranks together see each
+    /// Each element that this rank owns, with its global index (`DistArray`'s `ndenumerate`). Local; the ranks together see each
     /// element of the whole array, and where an index lies on several ranks each of them sees it. On [`part`](Self::part)
     /// indices count from 0 within the part.
     ///
@@ -95,7 +95,7 @@ where
         }
     }
 
-    /// Access by global index, under the seed's name. Local.
+    /// Access by global index, under `DistArray`'s name. Local.
     pub fn global_index(&self) -> GlobalIndex<&Self> {
         GlobalIndex(self)
     }
@@ -133,7 +133,7 @@ impl<'a, T, D: Dimension> Iterator for GlobalIterator<'a, T, D> {
 impl<T, D: Dimension> ExactSizeIterator for GlobalIterator<'_, T, D> {}
 impl<T, D: Dimension> FusedIterator for GlobalIterator<'_, T, D> {}
 
-/// Access to an array by global index (the seed's `GlobalIndex`): made by [`global_index`](LocalArrayBase::global_index) and
+/// Access to an array by global index (`DistArray`'s `GlobalIndex`): made by [`global_index`](LocalArrayBase::global_index) and
 /// [`global_index_mut`](LocalArrayBase::global_index_mut). `A` is a reference to the array.
 ///
 /// ```

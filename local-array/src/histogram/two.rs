@@ -82,7 +82,7 @@ impl<T: Ordered + Cast<f64>, U: Ordered + Cast<f64>, C: Communicator> Histogram2
         self.take(None)
     }
 
-    /// The probability density in each bin: counts over their sum and the areas (`NumPy`'s `density=True`, the seed's `normed`).
+    /// The probability density in each bin: counts over their sum and the areas (`NumPy`'s `density=True`, `DistArray`'s `normed`).
     /// Collective.
     ///
     /// # Errors
