@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use dap_protocol::DimData;
 use dist_comm::Communicator;
-use dist_maps::{AxisDist, Distribution, GlobalIndex, IndexMap, LocalIndex, MdMap};
+use dist_maps::{AxisDist, Distribution, GlobalIndex, IndexMap, LocalIndex, MdMap, Padding};
 use ndarray::{Array, ArrayBase, ArrayView, ArrayViewMut, Axis, Dimension, RawData, Slice};
 
 use crate::ArrayError;
@@ -80,6 +80,13 @@ impl Part {
 
     pub(crate) fn is_active(&self) -> bool {
         self.coords.is_some()
+    }
+
+    /// Whether all that any rank stores is its own: the same answer on every rank.
+    pub(crate) fn is_unpadded_everywhere(&self) -> bool {
+        let bare =
+            |axis: &AxisDist| (0..axis.ranks()).all(|c| axis.padding(c) == Padding::default());
+        self.distribution.axes().iter().all(bare)
     }
 
     /// Whether all that is stored is owned.

@@ -289,7 +289,9 @@ fn one_row<T: Element, D: Dimension, C: Communicator + Clone, O: RowOperation<T>
     let distribution = row.distribution.clone();
     let done = operation.blocks(row, &comm)?;
     let done = LocalArray::<_, D, _>::from_owned(done, distribution, comm.clone())?;
-    if array.part.is_unpadded() && done.distribution().is_compatible(array.distribution()) {
+    if array.part.is_unpadded_everywhere()
+        && done.distribution().is_compatible(array.distribution())
+    {
         return LocalArray::from_part(done.data, Arc::clone(&array.part), comm);
     }
     let mut result = LocalArray {

@@ -170,6 +170,10 @@ fn products_are_numpys(comm: &dyn Communicator) -> Outcome {
     let calls = calls(FIXTURE)?;
     ensure(calls.len() > 200, || format!("only {} calls", calls.len()))?;
     for (number, call) in calls.iter().enumerate() {
+        // All calls on one rank, on more a third each.
+        if comm.size() > 1 && !(number + comm.size()).is_multiple_of(3) {
+            continue;
+        }
         if call.op == "cross" {
             match call.inputs[0].dtype.as_str() {
                 "<f8" => cross_of::<f64>(call, number, comm)?,

@@ -19,6 +19,7 @@ cases! {
     sorting_searchsorted,
     sorting_digitize,
     sorting_many_elements,
+    sorting_where_some_ranks_have_padding,
 }
 
 const FIXTURE: &str = include_str!("../fixtures/numpy/sorting.jsonl");
@@ -289,4 +290,20 @@ fn sorting_many_elements(comm: &dyn Communicator) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// A rank without elements has no padding, and must not go another way than the others.
+fn sorting_where_some_ranks_have_padding(comm: &dyn Communicator) -> Outcome {
+    let d = distribution(&[2], &[Kind::Block], 1, comm.size());
+    let a = LocalArray::<i64, IxDyn, _>::from_fn(&d, comm, |index| 5 - index[0])?;
+    same(
+        gathered(&a.sorted(0, SortKind::Quick)?)?,
+        ndarray::array![4, 5].into_dyn(),
+        "sorted",
+    )?;
+    same(
+        gathered(&a.argsort(0, SortKind::Stable)?)?,
+        ndarray::array![1, 0].into_dyn(),
+        "order",
+    )
 }
