@@ -9,6 +9,7 @@ use ndarray::{ArrayD, Axis, CowArray, CowRepr, Data, Dimension, IxDyn};
 
 use super::tensordot::moved_to;
 use crate::part::Part;
+use crate::same::same_everywhere;
 use crate::{Arithmetic, ArrayError, Equalised, LocalArray, LocalArrayBase, equalise};
 
 /// Where the vectors of a [`cross`] lie: the dimension of each array that has their components. Negative ones count from the
@@ -84,11 +85,13 @@ where
     D2: Dimension,
     C: Communicator + Clone,
 {
+    let axes = axes.into();
+    same_everywhere(a.comm(), "axes", &axes)?;
     let CrossAxes {
         axisa,
         axisb,
         axisc,
-    } = axes.into();
+    } = axes;
     let axes = (place(axisa, a.ndim())?, place(axisb, b.ndim())?);
     let (m, n) = (a.global_shape()[axes.0], b.global_shape()[axes.1]);
     for (what, array, len) in [

@@ -8,6 +8,7 @@ use dist_maps::Distribution;
 use ndarray::{Data, Ix1};
 
 use super::MatMul;
+use crate::same::same_everywhere;
 use crate::{ArrayError, LocalArray, LocalArrayBase, RemoteElements};
 
 /// Elements of the shorter vector that a rank has at a time, at least.
@@ -133,6 +134,7 @@ where
     S2: Data<Elem = T>,
     C: Communicator + Clone,
 {
+    same_everywhere(long.comm(), "mode", &(operation, sliding.mode))?;
     let (n, m) = (long.global_shape()[0], short.global_shape()[0]);
     if m == 0 {
         return Err(ArrayError::Empty {

@@ -12,6 +12,7 @@ use super::MatMul;
 use super::summa::matmul;
 use crate::axis::axes_of;
 use crate::part::Part;
+use crate::same::same_everywhere;
 use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Redistributor};
 
 /// The dimensions that [`tensordot`] sums over: the first list of the first array, each with the one of the second list.
@@ -83,7 +84,7 @@ impl From<(&[i32], &[i32])> for TensorAxes {
 /// ```
 ///
 /// # Errors
-/// The same on every rank: [`ArrayError::Argument`] for axes that do not exist, are named twice or differ in number,
+/// The same on every rank: [`ArrayError::Argument`] for axes that do not exist, are named twice, differ in number or between the ranks,
 /// [`ArrayError::Shape`] when their extents differ; as [`redistribute`](LocalArrayBase::redistribute).
 pub fn tensordot<T, S1, D1, S2, D2, C>(
     a: &LocalArrayBase<S1, D1, C>,
@@ -98,7 +99,9 @@ where
     D2: Dimension,
     C: Communicator + Clone,
 {
-    let TensorAxes { first, second } = axes.into();
+    let axes = axes.into();
+    same_everywhere(a.comm(), "axes", &axes)?;
+    let TensorAxes { first, second } = axes;
     if first.len() != second.len() {
         return Err(ArrayError::Argument {
             what: "axes",
