@@ -154,6 +154,21 @@ fn run(comm: &MpiComm, how: &str) -> Result<(), CommError> {
             comm.barrier()
         }
         "leaves-reader" => leaves_reader(comm),
+        "late" => {
+            // Meetings before, of both kinds, are none of the late one's.
+            let memory = comm.alloc_shared(8)?;
+            comm.lend(&memory, &mut |_| ())?;
+            if last {
+                std::thread::sleep(Duration::from_secs(3));
+            }
+            let outcome = comm.barrier();
+            assert_eq!(
+                comm.all_gather_v(&[1]).map(drop),
+                outcome,
+                "no call after it"
+            );
+            outcome
+        }
         "gather" => {
             let mine = vec![0; if last { 8 } else { 900_000_000 }];
             comm.gather_v(far, &mine).map(drop)

@@ -53,8 +53,9 @@ use crate::{CommError, Operation};
 ///
 /// On one node the ranks meet in shared memory: that is how short collective calls are fast, how different calls are
 /// noticed, and how a rank that has left is noticed ([`CommError::Departed`]), by those who wait for its messages too. Across
-/// nodes the same checks go by messages, and a rank waits no longer than an hour, or the seconds in the variable
-/// `DIST_COMM_TIMEOUT` ([`CommError::Timeout`]). Where the variable is set it holds for messages on one node too. Setting
+/// nodes the same checks go by messages. A rank waits no longer than the seconds in the variable `DIST_COMM_TIMEOUT`, the
+/// longest if it is not the same on all ranks, and then gets [`CommError::Timeout`]; where it is not set, an hour across nodes and without
+/// limit on one node. Setting
 /// `DIST_COMM_SHARED_MEMORY=0` has ranks of one node behave as if they were apart; so does a `/dev/shm` with less than about
 /// a megabyte for each rank. What does not fit there cannot be lent (`alloc_shared`), or is [`CommError::Allocation`] (`window`).
 ///
@@ -91,7 +92,7 @@ pub(crate) struct Inner {
     /// Present when all ranks share a node.
     area: Option<Area>,
     mailbox: Option<Mailbox>,
-    /// How long messages are waited for, and ranks that are apart.
+    /// How long a rank waits for others, the same on all.
     limit: Option<Duration>,
     /// Why no collective call can be made any more.
     broken: OnceLock<CommError>,
@@ -150,14 +151,20 @@ impl MpiComm {
         // Collective, so every rank asks, whatever it wants.
         let on_node = comm.ranks_on_node(at)?;
         let near = wanted && on_node == size && Area::fits(size);
-        let mut all = vec![0; size];
-        comm.all_gather(at, &[u8::from(near)], &mut all)?;
-        let near = all.iter().all(|&near| near == 1);
+        let mut wishes = vec![[0; 2]; size];
+        comm.all_gather(
+            at,
+            bytemuck::bytes_of(&[u64::from(near), patience::wished_limit()]),
+            bytemuck::cast_slice_mut(&mut wishes),
+        )?;
+        let near = wishes.iter().all(|&[near, _]| near == 1);
+        let limit = patience::limit(near, wishes.iter().map(|&[_, limit]| limit));
         let (area, mailbox) = near
-            .then(|| Area::new(at, comm, size).ok())
+            .then(|| Area::new(at, comm, size, limit).ok())
             .flatten()
             .unzip();
         // One rank without an area, and all do as if they were apart. The call also has all wait until every area is ready.
+        let mut all = vec![0; size];
         comm.all_gather(at, &[u8::from(area.is_some())], &mut all)?;
         let all_have_areas = all.iter().all(|&has_area| has_area == 1);
         let area = area.filter(|_| all_have_areas);
@@ -173,7 +180,7 @@ impl MpiComm {
             id: session::next_id(),
             parent,
             key,
-            limit: patience::limit(area.is_some()),
+            limit,
             broken: OnceLock::new(),
             area,
             mailbox,

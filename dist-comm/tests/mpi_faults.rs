@@ -184,6 +184,20 @@ fn between_nodes_a_wait_has_a_limit() {
 }
 
 #[test]
+fn on_one_node_a_wait_has_the_limit_that_is_set() {
+    for ranks in [2, 3, 4] {
+        // The last rank comes too late for the others, which give up together, and is told so too.
+        let late = ranks - 1;
+        let who = |rank| {
+            format!("rank {rank}: barrier: gave up after 1.5s of waiting for ranks [{late}]")
+        };
+        let all: Vec<String> = (0..ranks).map(who).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        ends_badly_with(ranks, "late", &all, &[("DIST_COMM_TIMEOUT", "1.5")]);
+    }
+}
+
+#[test]
 fn a_rank_that_leaves_is_named() {
     for ranks in [2, 4] {
         let who = format!(

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Inner;
-use super::area::{Area, INLINE, Words};
+use super::area::{Absent, Area, INLINE, Words};
 use super::patience::Patience;
 use super::raw::At;
 use super::requests::Requests;
@@ -68,9 +68,10 @@ impl<'a> Turn<'a> {
             size,
             area,
             broken,
+            limit,
             ..
         } = self.inner;
-        if let Some(error) = broken.get().filter(|_| area.is_none()) {
+        if let Some(error) = broken.get() {
             return Err(error.clone());
         }
         let operation = call.operation;
@@ -82,7 +83,14 @@ impl<'a> Turn<'a> {
             let payload = if payload.len() > INLINE { &[] } else { payload };
             area.meet(*comm, &words, payload)
                 .map(|meeting| Said::Near(area, meeting))
-                .map_err(|rank| CommError::Departed { operation, rank })
+                .map_err(|absent| match absent {
+                    Absent::Left(rank) => CommError::Departed { operation, rank },
+                    Absent::Late(rank) => CommError::Timeout {
+                        operation,
+                        limit: limit.unwrap_or_default(),
+                        missing: vec![rank],
+                    },
+                })
         } else {
             let mut patience = Patience::new(self.inner, operation);
             comm.all_gather_words(self.at, &words, *size, &mut || patience.pause(0..*size))

@@ -15,9 +15,18 @@ const APART: Duration = Duration::from_secs(3600);
 /// Looks before giving way, where ranks are apart.
 const SPINS: u32 = 200;
 
-/// How long a rank waits: as `DIST_COMM_TIMEOUT` says; else without limit where it shows that another has left.
-pub(super) fn limit(is_near: bool) -> Option<Duration> {
-    limit::from_environment().or((!is_near).then_some(APART))
+/// How long this rank would wait, in nanoseconds, as `DIST_COMM_TIMEOUT` says; 0 where it says nothing.
+pub(super) fn wished_limit() -> u64 {
+    let limit = limit::from_environment().map(|limit| limit.as_nanos().max(1));
+    limit.map_or(0, |nanos| u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// How long every rank waits: as the most patient one wishes; else without limit where it shows that another has left.
+pub(super) fn limit(is_near: bool, wishes: impl Iterator<Item = u64>) -> Option<Duration> {
+    let longest = wishes.max().filter(|&longest| longest > 0);
+    longest
+        .map(Duration::from_nanos)
+        .or((!is_near).then_some(APART))
 }
 
 /// One wait of one rank.
