@@ -8,7 +8,7 @@ use dap_protocol::Element;
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution};
-use ndarray::{ArrayD, Axis, Data, DataMut, Dimension, Ix1, IxDyn};
+use ndarray::{ArrayD, Axis, Data, DataMut, Dimension, Ix1, IxDyn, Zip};
 
 use crate::axis::axis_of;
 use crate::same::same_everywhere;
@@ -212,7 +212,14 @@ impl<T: Element, C: Communicator + Clone> LocalArrayView<'_, T, IxDyn, C> {
         };
         let mut sums: ArrayD<A::Acc> = self.owned().mapv(|x| x.cast().widen());
         let n = sums.len_of(Axis(axis));
-        sums.accumulate_axis_inplace(Axis(axis), |&before, sum| *sum = join(before, *sum));
+        let step = |&before: &A::Acc, sum: &mut A::Acc| *sum = join(before, *sum);
+        if sums.strides()[axis] == 1 {
+            for mut lane in sums.lanes_mut(Axis(axis)) {
+                lane.accumulate_axis_inplace(Axis(0), step);
+            }
+        } else {
+            sums.accumulate_axis_inplace(Axis(axis), step);
+        }
         let lines: usize = (0..sums.ndim())
             .filter(|&a| a != axis)
             .map(|a| sums.len_of(Axis(a)))
@@ -226,10 +233,13 @@ impl<T: Element, C: Communicator + Clone> LocalArrayView<'_, T, IxDyn, C> {
             self.before(coords, axis, lines, totals(&sums), join)?
         };
         if let Some(before) = before {
-            for mut slab in sums.axis_iter_mut(Axis(axis)) {
-                slab.iter_mut()
-                    .zip(&before)
-                    .for_each(|(sum, &before)| *sum = join(before, *sum));
+            // In the order of memory, whichever axis it is.
+            let mut shape = sums.raw_dim();
+            shape[axis] = 1;
+            if let Ok(before) = ArrayD::from_shape_vec(shape, before) {
+                Zip::from(&mut sums)
+                    .and_broadcast(&before)
+                    .for_each(|sum, &before| *sum = join(before, *sum));
             }
         }
         for (slot, &sum) in result.owned_mut().iter_mut().zip(&sums) {

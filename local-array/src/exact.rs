@@ -7,6 +7,7 @@
 //! two sums of a block reach the long number. Where that leaves a rest, the block goes in element by element.
 
 use bytemuck::{Pod, Zeroable};
+use multiversion::multiversion;
 
 /// Bits of a digit's place; the digits themselves have room for carries.
 const DIGIT: u32 = 32;
@@ -174,17 +175,9 @@ impl ExactSum {
     }
 
     fn add_block(&mut self, block: &[f64]) {
-        let largest = largest(block);
-        if let Some((coarse, fine)) = units(largest) {
-            let (sums, rest) = split(block, coarse, fine);
-            if rest == 0 {
-                self.add(sums[0]);
-                self.add(sums[1]);
-                return;
-            }
-        }
-        for &x in block {
-            self.add(x);
+        match binned(block) {
+            Some(sums) => sums.into_iter().for_each(|sum| self.add(sum)),
+            None => block.iter().for_each(|&x| self.add(x)),
         }
     }
 }
@@ -252,7 +245,16 @@ fn power(n: i32) -> f64 {
     f64::from_bits(u64::from((n + 1023).unsigned_abs()) << 52)
 }
 
+/// Two numbers that add up to what a block does; `None` where two do not suffice, or it has no sum.
+#[multiversion(targets("x86_64+avx2"))]
+fn binned(block: &[f64]) -> Option<[f64; 2]> {
+    let (coarse, fine) = units(largest(block))?;
+    let (sums, rest) = split(block, coarse, fine);
+    (rest == 0).then_some(sums)
+}
+
 /// The largest magnitude; NaN may be overlooked.
+#[inline]
 fn largest(block: &[f64]) -> f64 {
     let mut lanes = [0.0_f64; LANES];
     let mut rows = block.chunks_exact(LANES);
@@ -279,6 +281,7 @@ fn units(largest: f64) -> Option<(f64, f64)> {
 }
 
 /// The sums of the coarse and the fine parts, exact, and the bits of all that is left.
+#[inline]
 fn split(block: &[f64], coarse: f64, fine: f64) -> ([f64; 2], u64) {
     let (mut high, mut low, mut rest) = ([coarse; LANES], [fine; LANES], [0_u64; LANES]);
     let mut take = |lane: usize, x: f64| {

@@ -4,6 +4,7 @@
 
 use dap_protocol::Element;
 use half::{bf16, f16};
+use multiversion::multiversion;
 use num_complex::{Complex32, Complex64};
 
 /// Elements with `+ - * /` and a sign: all but `bool`.
@@ -61,6 +62,11 @@ pub trait Ordered: Element {
     fn is_less(self, other: Self) -> bool;
     /// Whether `self <= other`; false where one is NaN.
     fn is_at_most(self, other: Self) -> bool;
+    /// The greatest of a run, or the least, where there is a fast way; `None` without one, and where an element may be NaN.
+    #[doc(hidden)]
+    fn extreme_of<const GREATEST: bool>(_run: &[Self]) -> Option<Self> {
+        None
+    }
 }
 
 macro_rules! integer {
@@ -144,7 +150,7 @@ macro_rules! total_order {
 }
 
 macro_rules! float_order {
-    ($($t:ty),*) => {$(
+    ($($t:ty $({ $more:item })?),* $(,)?) => {$(
         impl Ordered for $t {
             #[inline]
             fn lesser(self, other: Self) -> Self {
@@ -162,8 +168,41 @@ macro_rules! float_order {
             fn is_at_most(self, other: Self) -> bool {
                 self <= other
             }
+            $($more)?
         }
     )*};
+}
+
+/// The greatest, or least, of floats, by one comparison each. They are also added up: that is NaN where one of them is (and
+/// where there are infinities of both signs), and costs less than to ask each.
+#[multiversion(targets("x86_64+avx2"))]
+fn extreme<T: Arithmetic + Ordered, const GREATEST: bool>(run: &[T]) -> Option<T> {
+    const LANES: usize = 8;
+    let pick = |best: T, x: T| {
+        let is_better = if GREATEST {
+            best.is_less(x)
+        } else {
+            x.is_less(best)
+        };
+        if is_better { x } else { best }
+    };
+    let (mut best, mut sums) = ([*run.first()?; LANES], [T::default(); LANES]);
+    let rows = run.chunks_exact(LANES);
+    let tail = rows.remainder();
+    let mut take = |lane: usize, x: T| {
+        best[lane] = pick(best[lane], x);
+        sums[lane] = sums[lane].plus(x);
+    };
+    for row in rows {
+        for (lane, &x) in row.iter().enumerate() {
+            take(lane, x);
+        }
+    }
+    for (lane, &x) in tail.iter().enumerate() {
+        take(lane, x);
+    }
+    let is_number = sums.iter().all(|sum| sum.is_at_most(*sum));
+    is_number.then(|| best.into_iter().fold(best[0], pick))
 }
 
 macro_rules! field {
@@ -232,7 +271,11 @@ field! {
     f16 => f16::ONE, bf16 => bf16::ONE, f32 => 1.0, f64 => 1.0,
     Complex32 => Complex32::new(1.0, 0.0), Complex64 => Complex64::new(1.0, 0.0),
 }
-float_order!(f16, bf16, f32, f64);
+float_order! {
+    f16, bf16,
+    f32 { fn extreme_of<const GREATEST: bool>(run: &[Self]) -> Option<Self> { extreme::<Self, GREATEST>(run) } },
+    f64 { fn extreme_of<const GREATEST: bool>(run: &[Self]) -> Option<Self> { extreme::<Self, GREATEST>(run) } },
+}
 bitwise!(bool);
 total_order!(bool);
 complex_order!(Complex32, Complex64);

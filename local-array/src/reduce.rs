@@ -287,9 +287,15 @@ where
             None
         };
         let stored = self.data.view().into_dyn();
-        let found = with_block(&self.part, &stored, &every, strides.as_deref(), |block| {
-            fold_over_ranks(&self.comm, block, reduction)
-        })?;
+        let strides = strides.as_deref();
+        let found = with_block(
+            &self.part,
+            &stored,
+            &every,
+            strides,
+            R::ANY_ORDER,
+            |block| fold_over_ranks(&self.comm, block, reduction),
+        )?;
         found.ok_or_else(empty)
     }
 }

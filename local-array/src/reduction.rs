@@ -16,6 +16,7 @@ mod extremes;
 mod group;
 mod local;
 mod moments;
+mod places;
 mod sums;
 mod truth;
 
@@ -26,6 +27,7 @@ pub(crate) use exact::{CHUNK, Exact};
 pub(crate) use extremes::{ArgExtreme, Extreme};
 pub(crate) use group::{Group, fold_over_ranks, reduce_groups};
 pub(crate) use moments::Moments;
+use places::Places;
 pub(crate) use sums::{Product, Sum, pairwise};
 pub(crate) use truth::Truths;
 
@@ -42,6 +44,8 @@ pub(crate) trait Reduction<T: Copy> {
     const COLUMNS: usize = 4096;
     /// Whether leaves are merged two by two (for the sake of rounding), or one after the other.
     const TREE: bool = true;
+    /// Whether the elements of an output may come in any order.
+    const ANY_ORDER: bool = false;
     /// Whether the elements' places among the reduced ones are asked for.
     const PLACES: bool = false;
 
@@ -51,6 +55,12 @@ pub(crate) trait Reduction<T: Copy> {
     /// The state of a leaf: at least one element, at most [`BLOCK`](Self::BLOCK).
     fn of_run(&self, run: &[T], place: Place<'_>) -> Self::State;
 
+    /// Takes a leaf into a state that is there, where leaves are merged one after the other.
+    #[inline]
+    fn take_run(&self, state: &mut Self::State, run: &[T], place: Place<'_>) {
+        self.merge(state, &self.of_run(run, place));
+    }
+
     /// The states of as many outputs as a row has elements, of at least one row and at most [`ROWS`](Self::ROWS), all of the
     /// same length; `places` has one entry a row, where asked for. `states` is empty and is filled.
     fn of_rows(&self, rows: &[&[T]], places: &[i64], states: &mut Vec<Self::State>);
@@ -59,10 +69,25 @@ pub(crate) trait Reduction<T: Copy> {
     fn merge(&self, left: &mut Self::State, right: &Self::State);
 }
 
-/// Where the elements of a run stand among the reduced elements of their output, in global C order of the reduced axes:
-/// element `k` at `base + along[k]`. Empty where not asked for.
+/// Where the elements of a run stand among the reduced elements of their output, in global C order of the reduced axes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
-    pub(crate) base: i64,
-    pub(crate) along: &'a [i64],
+    base: i64,
+    along: &'a Places,
+    /// The position along the axis of the first element.
+    from: usize,
+}
+
+impl Place<'_> {
+    /// Where places are not asked for.
+    pub(crate) const UNASKED: Self = Self {
+        base: 0,
+        along: &Places::Unasked,
+        from: 0,
+    };
+
+    /// The place of an element of the run.
+    pub(crate) fn of(&self, element: usize) -> i64 {
+        self.base + self.along.at(self.from + element)
+    }
 }

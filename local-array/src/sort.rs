@@ -207,10 +207,8 @@ where
     pub fn sort(&mut self, axis: i32, kind: SortKind) -> Result<(), ArrayError> {
         same_everywhere(&self.comm, "axis or kind", &(axis, kind))?;
         let axis = axis_of(axis, self.ndim())?;
-        let sorted = along(&self.view_of(), axis, &Sort)?
-            .owned_elements()
-            .into_owned();
-        self.with_owned_elements(|owned| owned.copy_from_slice(&sorted));
+        let sorted = along(&self.view_of(), axis, &Sort)?;
+        self.with_owned_elements(|owned| owned.copy_from_slice(&sorted.owned_elements()));
         Ok(())
     }
 }

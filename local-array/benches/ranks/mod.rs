@@ -16,6 +16,8 @@ pub struct Measure<'a> {
 /// One rank of a benchmark.
 pub struct Bench<'a, C> {
     pub comm: &'a C,
+    /// How often each measurement is repeated, at least.
+    pub samples: usize,
     place: &'static str,
     criterion: Option<Criterion>,
 }
@@ -24,13 +26,13 @@ impl<'a, C: Communicator> Bench<'a, C> {
     fn new(comm: &'a C, place: &'static str) -> Self {
         let criterion = || {
             Criterion::default()
-                .sample_size(20)
                 .warm_up_time(Duration::from_millis(500))
                 .measurement_time(Duration::from_secs(2))
                 .configure_from_args()
         };
         Self {
             comm,
+            samples: 20,
             place,
             criterion: (comm.rank() == 0).then(criterion),
         }
@@ -66,6 +68,7 @@ impl<'a, C: Communicator> Bench<'a, C> {
             }
         };
         let mut group = criterion.benchmark_group(measure.group);
+        group.sample_size(self.samples);
         group.throughput(Throughput::Bytes(measure.bytes));
         let parameter = format!("{}-{}", self.place, comm.size());
         group.bench_function(BenchmarkId::new(measure.function, parameter), |bencher| {

@@ -90,11 +90,12 @@ pub(crate) fn with_block<T: Copy, R>(
     stored: &ArrayViewD<'_, T>,
     reduced: &[bool],
     strides: Option<&[i64]>,
+    in_any_order: bool,
     f: impl FnOnce(Option<&Block<'_, T>>) -> Result<R, ArrayError>,
 ) -> Result<R, ArrayError> {
     let stored = stored.view();
     let owned = part.owned_of(stored.view());
-    let block = Block::of_part(part, &stored, &owned, reduced, strides)?;
+    let block = Block::of_part(part, &stored, &owned, reduced, strides, in_any_order)?;
     f(block.as_ref())
 }
 
@@ -229,6 +230,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
             &self.stored,
             &plan.reduced,
             strides.as_deref(),
+            R::ANY_ORDER,
             |block| match group.as_ref().zip(block) {
                 Some((group, block)) => reduce_groups(self.comm, group, block, reduction, see),
                 None => Ok(()),

@@ -6,6 +6,7 @@ use std::ops::Range;
 use dist_maps::copy::{Layout, StridedRun, gather};
 use ndarray::{ArrayViewD, Axis};
 
+use super::places::Places;
 use crate::ArrayError;
 use crate::part::Part;
 
@@ -16,8 +17,8 @@ pub(crate) struct Block<'a, T: Copy> {
     pub(crate) len: usize,
     /// Whether the last axis, that of the rows, is reduced.
     pub(crate) last_reduced: bool,
-    /// Where the elements of a row stand along a reduced last axis, if places are asked for.
-    pub(crate) along: Vec<i64>,
+    /// Where the elements of a row stand along a reduced last axis.
+    pub(crate) along: Places,
     /// The position of the first row, in elements or rows.
     pub(crate) origin: isize,
     /// The place of the first row.
@@ -39,8 +40,8 @@ pub(crate) struct Leading {
     /// From one position to the next, in elements or rows.
     pub(crate) stride: isize,
     pub(crate) reduced: bool,
-    /// The places of the positions, if asked for and the axis is reduced.
-    pub(crate) places: Vec<i64>,
+    /// The places of the positions.
+    pub(crate) places: Places,
 }
 
 impl<'a, T: Copy> Block<'a, T> {
@@ -48,29 +49,31 @@ impl<'a, T: Copy> Block<'a, T> {
     /// `None` where the rank has no place in the grid. `owned` is the owned part of `stored`.
     ///
     /// With `strides`, the places of the elements are kept: an element's is the sum over the reduced axes of its global index
-    /// times the axis' stride.
+    /// times the axis' stride. With `in_any_order` the elements of an output need not come in C order of their axes.
     pub(crate) fn of_part(
         part: &Part,
         stored: &'a ArrayViewD<'a, T>,
         owned: &'a ArrayViewD<'a, T>,
         reduced: &[bool],
         strides: Option<&[i64]>,
+        in_any_order: bool,
     ) -> Result<Option<Self>, ArrayError> {
         if !part.is_active() {
             return Ok(None);
         }
         let chosen = part.chosen(reduced);
         let places = |axis: usize| match strides {
-            Some(strides) if reduced[axis] => part
-                .owned_globals(axis, chosen.map(|chosen| &*chosen[axis]))
-                .into_iter()
-                .map(|global| global * strides[axis])
-                .collect(),
-            _ => Vec::new(),
+            Some(strides) if reduced[axis] => {
+                let chosen = chosen.map(|chosen| &*chosen[axis]);
+                Places::of_axis(part, axis, chosen, strides[axis])
+            }
+            _ => Places::Unasked,
         };
-        let places: Vec<Vec<i64>> = (0..reduced.len()).map(places).collect();
-        let block = match chosen {
-            Some(positions) => {
+        let places: Vec<Places> = (0..reduced.len()).map(places).collect();
+        let as_one_run = in_any_order && strides.is_none() && !reduced.contains(&false);
+        let run = owned.as_slice_memory_order().filter(|_| as_one_run);
+        let block = match (chosen, run) {
+            (Some(positions), _) => {
                 let mut picked = owned.to_owned();
                 for (axis, positions) in positions.iter().enumerate() {
                     if reduced[axis] {
@@ -80,7 +83,11 @@ impl<'a, T: Copy> Block<'a, T> {
                 let elements = picked.iter().copied().collect();
                 Self::copied(picked.shape(), elements, reduced, places)
             }
-            None => Self::of_views(stored, owned, part, reduced, places)?,
+            (None, Some(run)) => {
+                let (memory, places) = (Memory::Dense(Cow::Borrowed(run)), vec![Places::Unasked]);
+                Self::new(memory, 0, &[run.len()], &[1], &[true], places)
+            }
+            (None, None) => Self::of_views(stored, owned, part, reduced, places)?,
         };
         Ok(Some(block))
     }
@@ -90,7 +97,7 @@ impl<'a, T: Copy> Block<'a, T> {
         owned: &'a ArrayViewD<'a, T>,
         part: &Part,
         reduced: &[bool],
-        places: Vec<Vec<i64>>,
+        places: Vec<Places>,
     ) -> Result<Self, ArrayError> {
         let shape = owned.shape();
         if owned.is_empty() {
@@ -155,7 +162,7 @@ impl<'a, T: Copy> Block<'a, T> {
         shape: &[usize],
         elements: Vec<T>,
         reduced: &[bool],
-        places: Vec<Vec<i64>>,
+        places: Vec<Places>,
     ) -> Self {
         let memory = Memory::Dense(Cow::Owned(elements));
         Self::new(memory, 0, shape, &c_strides(shape), reduced, places)
@@ -167,7 +174,7 @@ impl<'a, T: Copy> Block<'a, T> {
         shape: &[usize],
         strides: &[isize],
         reduced: &[bool],
-        places: Vec<Vec<i64>>,
+        places: Vec<Places>,
     ) -> Self {
         let extents = shape.iter().zip(reduced);
         let reduced_extents = extents.filter(|(_, reduced)| **reduced).map(|(&n, _)| n);
@@ -175,16 +182,16 @@ impl<'a, T: Copy> Block<'a, T> {
             memory,
             len: 1,
             last_reduced: true,
-            along: vec![0],
+            along: Places::Unasked,
             origin,
             base: 0,
             leading: Vec::with_capacity(shape.len()),
             reduced: reduced_extents.product(),
         };
-        let with_places = places.iter().any(|list| !list.is_empty());
+        let with_places = places.iter().any(Places::are_asked);
         for (axis, places) in places.into_iter().enumerate() {
             if shape[axis] == 1 {
-                block.base += places.first().copied().unwrap_or(0);
+                block.base += places.at(0);
                 continue;
             }
             let next = Leading {

@@ -15,6 +15,7 @@ impl<T: Copy, F: Fn(&[T], &mut [ExactSum; N]), const N: usize> Reduction<T> for 
     const ROWS: usize = CHUNK;
     const COLUMNS: usize = 64;
     const TREE: bool = false;
+    const ANY_ORDER: bool = true;
 
     fn nothing(&self) -> Option<Self::State> {
         Some([ExactSum::ZERO; N])
@@ -31,13 +32,7 @@ impl<T: Copy, F: Fn(&[T], &mut [ExactSum; N]), const N: usize> Reduction<T> for 
         for at in 0..rows[0].len() {
             column.clear();
             column.extend(rows.iter().map(|row| row[at]));
-            states.push(self.of_run(
-                &column,
-                Place {
-                    base: 0,
-                    along: &[],
-                },
-            ));
+            states.push(self.of_run(&column, Place::UNASKED));
         }
     }
 

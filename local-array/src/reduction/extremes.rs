@@ -13,6 +13,13 @@ fn better<T: Ordered, const GREATEST: bool>(a: T, b: T) -> T {
     if GREATEST { a.greater(b) } else { a.lesser(b) }
 }
 
+/// The greatest, or least, of a run; NaN where there is one.
+#[inline]
+fn best<T: Ordered, const GREATEST: bool>(run: &[T]) -> T {
+    T::extreme_of::<GREATEST>(run)
+        .unwrap_or_else(|| sums::lanes(run, |x| x, T::default(), better::<T, GREATEST>))
+}
+
 impl<T: Ordered, const GREATEST: bool> Reduction<T> for Extreme<GREATEST> {
     type State = T;
     const TREE: bool = false;
@@ -23,7 +30,7 @@ impl<T: Ordered, const GREATEST: bool> Reduction<T> for Extreme<GREATEST> {
 
     #[inline]
     fn of_run(&self, run: &[T], _: Place<'_>) -> T {
-        sums::lanes(run, |x| x, T::default(), better::<T, GREATEST>)
+        best::<T, GREATEST>(run)
     }
 
     fn of_rows(&self, rows: &[&[T]], _: &[i64], states: &mut Vec<T>) {
@@ -86,6 +93,25 @@ fn beats<T: Ordered, const GREATEST: bool>((a, at): (T, i64), (b, then): (T, i64
     }
 }
 
+/// The least place of what equals the best element of a run.
+fn least_place<T: Ordered>(run: &[T], best: T, place: Place<'_>) -> i64 {
+    let is_best: fn(T, T) -> bool = if is_nan(best) {
+        |x, _| is_nan(x)
+    } else {
+        |x, best| x.is_at_most(best) && best.is_at_most(x)
+    };
+    let all = run.iter().enumerate();
+    let mut all = all
+        .filter(|&(_, &x)| is_best(x, best))
+        .map(|(at, _)| place.of(at));
+    let least = if place.along.ascend() {
+        all.next()
+    } else {
+        all.min()
+    };
+    least.unwrap_or(0)
+}
+
 impl<T: Ordered, const GREATEST: bool> Reduction<T> for ArgExtreme<GREATEST> {
     type State = Placed;
     const TREE: bool = false;
@@ -96,25 +122,49 @@ impl<T: Ordered, const GREATEST: bool> Reduction<T> for ArgExtreme<GREATEST> {
     }
 
     fn of_run(&self, run: &[T], place: Place<'_>) -> Placed {
-        let best = sums::lanes(run, |x| x, T::default(), better::<T, GREATEST>);
-        let is_best: fn(T, T) -> bool = if is_nan(best) {
-            |x, _| is_nan(x)
+        let best = best::<T, GREATEST>(run);
+        Placed::new(best, least_place(run, best, place))
+    }
+
+    fn take_run(&self, state: &mut Placed, run: &[T], place: Place<'_>) {
+        let best = best::<T, GREATEST>(run);
+        let known = state.value::<T>();
+        // Most runs have nothing better, and no search for its place.
+        let is_worse = if GREATEST {
+            best.is_less(known)
         } else {
-            |x, best| x.is_at_most(best) && best.is_at_most(x)
+            known.is_less(best)
         };
-        let places = run.iter().zip(place.along);
-        let least = places
-            .filter(|(x, _)| is_best(**x, best))
-            .map(|(_, &along)| along)
-            .min();
-        Placed::new(best, place.base + least.unwrap_or(0))
+        let is_after = place.along.ascend() && place.of(0) > state.place;
+        let is_same = known.is_at_most(best) && best.is_at_most(known);
+        if is_worse || (is_nan(known) && !is_nan(best)) || (is_same && is_after) {
+            return;
+        }
+        let found = Placed::new(best, least_place(run, best, place));
+        Reduction::<T>::merge(self, state, &found);
     }
 
     fn of_rows(&self, rows: &[&[T]], places: &[i64], states: &mut Vec<Placed>) {
         let mut best = rows[0].to_vec();
         let mut at = vec![places[0]; best.len()];
+        let ascending = places.is_sorted();
         for (row, &place) in rows.iter().zip(places).skip(1) {
-            for ((best, at), &x) in best.iter_mut().zip(&mut at).zip(*row) {
+            let so_far = best.iter_mut().zip(&mut at).zip(*row);
+            if ascending {
+                // Of equals the first one stays.
+                for ((best, at), &x) in so_far {
+                    let is_better = if GREATEST {
+                        best.is_less(x)
+                    } else {
+                        x.is_less(*best)
+                    };
+                    let wins = is_better | (is_nan(x) & !is_nan(*best));
+                    *best = if wins { x } else { *best };
+                    *at = if wins { place } else { *at };
+                }
+                continue;
+            }
+            for ((best, at), &x) in so_far {
                 if beats::<T, GREATEST>((*best, *at), (x, place)) {
                     (*best, *at) = (x, place);
                 }
@@ -140,11 +190,19 @@ impl<T: Ordered, const GREATEST: bool> Reduction<T> for ArgExtreme<GREATEST> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::places::Places;
     use super::*;
 
     fn least(run: &[f64], along: &[i64]) -> i64 {
         ArgExtreme::<false>
-            .of_run(run, Place { base: 100, along })
+            .of_run(
+                run,
+                Place {
+                    base: 100,
+                    along: &Places::listed(along.iter().copied()),
+                    from: 0,
+                },
+            )
             .place
     }
 

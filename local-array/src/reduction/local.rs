@@ -99,6 +99,7 @@ impl<T: Copy> Block<'_, T> {
         Place {
             base: self.base + of_row,
             along: &self.along,
+            from: 0,
         }
     }
 }
@@ -133,23 +134,23 @@ impl<'a> Walk<'a> {
             *at = number % axis.len;
             number /= axis.len;
             self.offset += axis.stride * at.cast_signed();
-            self.place += axis.places.get(*at).copied().unwrap_or(0);
+            self.place += axis.places.at(*at);
         }
     }
 
     /// On to the next position; from the last to the first.
     fn step(&mut self) {
         for (axis, at) in self.axes.iter().zip(&mut self.at).rev() {
-            let before = axis.places.get(*at).copied().unwrap_or(0);
+            let before = axis.places.at(*at);
             *at += 1;
             self.offset += axis.stride;
             if *at < axis.len {
-                self.place += axis.places.get(*at).copied().unwrap_or(0) - before;
+                self.place += axis.places.at(*at) - before;
                 return;
             }
             self.offset -= axis.stride * axis.len.cast_signed();
             *at = 0;
-            self.place += axis.places.first().copied().unwrap_or(0) - before;
+            self.place += axis.places.at(0) - before;
         }
     }
 }
@@ -226,8 +227,8 @@ impl<'r, T: Copy, R: Reduction<T>> Stream<'r, T, R> {
     fn feed(&mut self, mut run: &[T], place: Place<'_>) {
         if R::PLACES {
             for (at, leaf) in run.chunks(R::BLOCK).enumerate() {
-                let along = place.along.get(at * R::BLOCK..).unwrap_or(&[]);
-                self.leaf(leaf, Place { along, ..place });
+                let from = at * R::BLOCK;
+                self.leaf(leaf, Place { from, ..place });
             }
             return;
         }
@@ -251,6 +252,12 @@ impl<'r, T: Copy, R: Reduction<T>> Stream<'r, T, R> {
     }
 
     fn leaf(&mut self, elements: &[T], place: Place<'_>) {
+        if !R::TREE
+            && let Some(state) = self.tree.parts.last_mut()
+        {
+            self.reduction.take_run(state, elements, place);
+            return;
+        }
         let state = self.reduction.of_run(elements, place);
         self.tree
             .push(state, |left, right| self.reduction.merge(left, right));
@@ -260,13 +267,7 @@ impl<'r, T: Copy, R: Reduction<T>> Stream<'r, T, R> {
     fn finish(&mut self) -> Option<R::State> {
         if !self.pending.is_empty() {
             let leaf = std::mem::take(&mut self.pending);
-            self.leaf(
-                &leaf,
-                Place {
-                    base: 0,
-                    along: &[],
-                },
-            );
+            self.leaf(&leaf, Place::UNASKED);
             self.pending = leaf;
             self.pending.clear();
         }
@@ -277,6 +278,7 @@ impl<'r, T: Copy, R: Reduction<T>> Stream<'r, T, R> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::places::Places;
     use super::super::{Sum, sums};
     use super::*;
 
@@ -284,13 +286,7 @@ mod tests {
         let sum = Sum::<f64>::new();
         let mut stream = Stream::new(&sum);
         for piece in pieces {
-            stream.feed(
-                piece,
-                Place {
-                    base: 0,
-                    along: &[],
-                },
-            );
+            stream.feed(piece, Place::UNASKED);
         }
         stream.finish().unwrap_or(0.0)
     }
@@ -322,13 +318,13 @@ mod tests {
             let numbers: Vec<u64> = (0..n as u64).collect();
             let total: u64 = numbers.iter().sum();
             let reduction = Sum::<u64>::new();
-            let block = Block::copied(&[n], numbers.clone(), &[true], vec![Vec::new()]);
+            let block = Block::copied(&[n], numbers.clone(), &[true], vec![Places::Unasked]);
             assert_eq!(whole(&block, &reduction), Some(total));
             let rows = Block::copied(
                 &[n, 3],
                 numbers.repeat(3),
                 &[true, false],
-                vec![Vec::new(); 2],
+                vec![Places::Unasked; 2],
             );
             let mut states = Vec::new();
             tile(&rows, &reduction, 0..3, &mut states);
@@ -345,7 +341,7 @@ mod tests {
             len,
             stride,
             reduced: true,
-            places: places.to_vec(),
+            places: Places::listed(places.iter().copied()),
         };
         let leading = [axis(2, 100, &[7, 8]), axis(3, -1, &[20, 0, 10])];
         let mut walk = Walk::over(&leading, true);

@@ -16,6 +16,7 @@ impl<const ALL: bool> Truths<ALL> {
 impl<T: Cast<bool>, const ALL: bool> Reduction<T> for Truths<ALL> {
     type State = u8;
     const TREE: bool = false;
+    const ANY_ORDER: bool = true;
 
     fn nothing(&self) -> Option<u8> {
         Some(u8::from(ALL))
