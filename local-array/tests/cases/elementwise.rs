@@ -17,7 +17,7 @@ use num_complex::{Complex32, Complex64};
 
 use super::numpy::{Call, Close, Encoded, Whole, calls, gathered, shape_of, spread, whole_alike};
 use super::plain::{self, Kind, SHAPES, zoo};
-use super::{Failure, Outcome, cases, ensure, same};
+use super::{Failure, Outcome, ensure, same};
 
 cases! {
     elementwise_unary_operations_are_numpys,

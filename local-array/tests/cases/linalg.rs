@@ -11,7 +11,7 @@ use num_complex::{Complex32, Complex64};
 
 use super::numpy::{Call, Close, Whole, alike, calls, shape_of, spread, whole_alike};
 use super::plain::{self, Kind, zoo};
-use super::{Outcome, cases, ensure, same};
+use super::{Outcome, ensure, same};
 
 cases! {
     products_are_numpys,

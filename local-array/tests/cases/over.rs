@@ -11,8 +11,9 @@ use ndarray::{Array, ArrayD, Axis, Data, Dimension, Ix2, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 
 use super::numpy::{Call, Close, Whole, alike, calls, spread, whole_alike};
-use super::plain::{self, Kind, SHAPES, draw, zoo};
-use super::{Failure, Outcome, cases, ensure, same};
+use super::plain::{self, Kind, SHAPES, zoo};
+use super::support::arrays::{numbers, plainly};
+use super::{Failure, Outcome, ensure, same};
 
 cases! {
     over_is_numpys,
@@ -270,27 +271,6 @@ fn over_with_dtype_is_numpys(comm: &dyn Communicator) -> Outcome {
     ensure(seen > 60, || format!("only {seen} calls"))
 }
 
-/// `f` of the elements of each output over `axes`, in C order; computed index by index.
-pub fn plainly<T: Copy, U>(whole: &ArrayD<T>, axes: &[usize], f: impl Fn(&[T]) -> U) -> ArrayD<U> {
-    let kept: Vec<usize> = (0..whole.ndim())
-        .filter(|axis| !axes.contains(axis))
-        .collect();
-    let shape: Vec<usize> = kept.iter().map(|&axis| whole.shape()[axis]).collect();
-    Array::from_shape_fn(IxDyn(&shape), |at| {
-        let belongs = |index: &IxDyn| {
-            kept.iter()
-                .enumerate()
-                .all(|(i, &axis)| index[axis] == at[i])
-        };
-        let elements: Vec<T> = whole
-            .indexed_iter()
-            .filter(|(index, _)| belongs(index))
-            .map(|(_, &x)| x)
-            .collect();
-        f(&elements)
-    })
-}
-
 fn variance(x: &[f64]) -> f64 {
     let n = x.len() as f64;
     let mean = x.iter().sum::<f64>() / n;
@@ -375,15 +355,6 @@ where
         0.0,
         "argmax",
     )
-}
-
-/// Numbers in quarters with many repeats, some of them zero.
-pub fn numbers(shape: &[u64], seed: u64) -> ArrayD<f64> {
-    let extents: Vec<usize> = shape.iter().map(|&n| n as usize).collect();
-    let mut seed = seed;
-    Array::from_shape_simple_fn(IxDyn(&extents), || {
-        (draw(&mut seed) % 17) as f64 / 4.0 - 2.0
-    })
 }
 
 fn over_every_distribution_and_part(comm: &dyn Communicator) -> Outcome {

@@ -9,7 +9,7 @@ use num_complex::{Complex32, Complex64};
 
 use super::numpy::{Close, gathered, shape_of, spread};
 use super::plain::zoo;
-use super::{Outcome, cases, ensure, same};
+use super::{Outcome, ensure, same};
 
 cases! {
     exact_sums_are_right,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::numpy::{Call, Close, alike, calls, gathered, shape_of, spread, whole_alike};
 use super::plain::{Kind, distribution, draw, zoo};
-use super::{Failure, Outcome, cases, ensure, same};
+use super::{Failure, Outcome, ensure, same};
 
 cases! {
     sorting_sort,

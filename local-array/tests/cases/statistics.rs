@@ -13,9 +13,10 @@ use num_complex::{Complex32, Complex64};
 use serde_json::Value;
 
 use super::numpy::{Call, Close, Encoded, Whole, alike, calls, shape_of, spread, whole_alike};
-use super::over::{axes, by_dtype, dtype, flag, numbers, placed, plainly, tolerance};
+use super::over::{axes, by_dtype, dtype, flag, placed, tolerance};
+use super::support::arrays::{numbers, plainly};
 use super::plain::{self, Kind, zoo};
-use super::{Failure, Outcome, cases, ensure, same};
+use super::{Failure, Outcome, ensure, same};
 
 cases! {
     cumulated_is_numpys,
