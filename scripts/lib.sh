@@ -10,6 +10,8 @@ FAILURES=() SKIPS=()
 
 # Root and few cores need these; they change nothing elsewhere.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# Nobody edits between two steps: caches for that would only fill the disk.
+export CARGO_INCREMENTAL=0
 MPIRUN=(mpirun --oversubscribe --mca mpi_yield_when_idle 1)
 
 # Debian packages of the feature `mpi` (bindgen reads mpi.h through libclang).
@@ -45,6 +47,14 @@ install() {
 }
 
 have_mpi() { command -v mpicc >/dev/null && command -v mpirun >/dev/null; }
+
+# One set of features for the runs over all crates, so that nothing is built twice: all that this machine can build.
+# The sets that this leaves out are features.sh's.
+workspace() {
+    if have_mpi; then WORKSPACE=(--workspace --all-features); else WORKSPACE=(--workspace --features "$(scripts/pure-features.py)"); fi
+}
+# The same for the demo, which is built with optimisation.
+demo_features() { if have_mpi; then echo --features mpi; fi; }
 
 # skip NAME REASON: counted, and said again at the end.
 skip() {

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Builds a test binary and runs it under mpirun, once for each number of ranks:
+# Builds a test binary, as `make test` does with all features, and runs it under mpirun, once for each number of ranks:
 #
-#     scripts/mpi-test.sh CRATE FEATURES TEST N…        scripts/mpi-test.sh dist-comm mpi,testkit mpi 1 2 3 4 6
+#     scripts/mpi-test.sh CRATE TEST N…        MPI_TEST_ARGS=--mpi scripts/mpi-test.sh local-array cases 1 2 3 4 6
 #
 # Variables: MPI_TEST_TIMEOUT, seconds for each run (300); MPI_TEST_ARGS, arguments for the binary;
 # MPIRUN_ARGS, further arguments for mpirun; CARGO_FLAGS, for example --release.
 # Needs (Debian) openmpi-bin libopenmpi-dev libclang-dev pkg-config, and python3.
 set -euo pipefail
 
-if [ $# -lt 4 ]; then
-    echo "usage: $0 CRATE FEATURES TEST N…" >&2
+if [ $# -lt 3 ]; then
+    echo "usage: $0 CRATE TEST N…" >&2
     exit 2
 fi
-crate=$1 features=$2 test=$3
-shift 3
+crate=$1 test=$2
+shift 2
 cd "$(dirname "$0")/.."
 
 for tool in cargo mpirun timeout python3; do
@@ -26,18 +26,19 @@ done
 messages=$(mktemp)
 trap 'rm -f "$messages"' EXIT
 # shellcheck disable=SC2086
-cargo test ${CARGO_FLAGS:-} -p "$crate" --features "$features" --test "$test" --no-run \
+cargo test ${CARGO_FLAGS:-} --workspace --all-features --test "$test" --no-run \
     --message-format=json-render-diagnostics >"$messages"
-binary=$(python3 - "$test" "$messages" <<'PYTHON'
-import json, sys
+binary=$(python3 - "$crate" "$test" "$messages" <<'PYTHON'
+import json, pathlib, sys
 
+crate, test, messages = sys.argv[1:]
 found = None
-for line in open(sys.argv[2]):
-    message = json.loads(line)
-    if message.get("reason") == "compiler-artifact" and message["target"]["name"] == sys.argv[1] and message.get("executable"):
-        found = message["executable"]
+for message in map(json.loads, open(messages)):
+    if message.get("executable") and message["target"]["name"] == test:
+        if pathlib.Path(message["manifest_path"]).parent.name == crate:
+            found = message["executable"]
 if found is None:
-    sys.exit(f"cargo built no test binary named {sys.argv[1]}")
+    sys.exit(f"cargo built no test binary named {test} of {crate}")
 print(found)
 PYTHON
 )

@@ -4,7 +4,8 @@ set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 
 repack=$TARGET/debug/examples/repack
-step build cargo build -q -p dnpy-format --example repack
+workspace
+step build cargo build -q "${WORKSPACE[@]}" --example repack
 for version in 1.26.4 2.2.6; do
     venv=$TARGET/interop-venv-$version
     if ! "$venv/bin/python" -c "import numpy; assert numpy.__version__ == '$version'" 2>/dev/null; then

@@ -6,17 +6,11 @@ set -uo pipefail
 what=${1:-all}
 MPI_RANKS=${MPI_RANKS:-1 2 3 4 6}
 
-has() { grep -q "^$2 *=" "$1/Cargo.toml"; }
-
 lint() {
     if cargo fmt --version >/dev/null 2>&1; then step fmt cargo fmt --all -- --check; else skip fmt "no rustfmt (rustup component add rustfmt)"; fi
     if cargo clippy --version >/dev/null 2>&1; then
-        step clippy cargo clippy --workspace --all-targets -- -D warnings
-        if have_mpi; then
-            step clippy-mpi cargo clippy --workspace --all-targets --all-features -- -D warnings
-        else
-            skip clippy-mpi "no MPI ($MPI_PACKAGES)"
-        fi
+        step clippy cargo clippy "${WORKSPACE[@]}" --all-targets -- -D warnings
+        have_mpi || skip clippy-mpi "no MPI ($MPI_PACKAGES)"
     else
         skip clippy "no clippy (rustup component add clippy)"
     fi
@@ -24,42 +18,49 @@ lint() {
     if cargo deny --version >/dev/null 2>&1; then step deny cargo deny check licenses bans sources; fi
 }
 
-# The same lists of cases as on threads, under mpirun: one binary a crate, at each rank count.
+# The same lists of cases as on threads, under mpirun at each rank count, in the binaries that are there already.
 mpi() {
     if ! have_mpi; then
         skip mpi "no MPI ($MPI_PACKAGES); the suites at $MPI_RANKS ranks"
         return
     fi
     # shellcheck disable=SC2086
-    step mpi-dist-comm scripts/mpi-test.sh dist-comm mpi,testkit mpi $MPI_RANKS
-    # a rank that panics, is killed or leaves ends the job
-    # (a test chosen by its name does not bring its example with it)
-    step faults cargo build -p dist-comm --features mpi,testkit --example faults
-    step mpi-faults cargo test -p dist-comm --features mpi,testkit --test mpi_faults
-    # what is tested beside its code; the run over the whole workspace is without MPI
-    step mpi-units cargo test -p dist-comm --features mpi,testkit --lib -- --show-output
-    step mpi-doc cargo test -p dist-comm --features mpi,testkit --doc
+    step mpi-dist-comm scripts/mpi-test.sh dist-comm mpi $MPI_RANKS
     # shellcheck disable=SC2086
-    step mpi-local-array scripts/mpi-test.sh local-array mpi mpi $MPI_RANKS
+    step mpi-local-array env MPI_TEST_ARGS=--mpi scripts/mpi-test.sh local-array cases $MPI_RANKS
     # shellcheck disable=SC2086
-    step mpi-integration-tests scripts/mpi-test.sh integration-tests mpi mpi $MPI_RANKS
+    step mpi-integration-tests scripts/mpi-test.sh integration-tests mpi $MPI_RANKS
     step demo-mpi scripts/demo-mpi.sh 4
+}
+
+# A rank that panics, is killed or leaves ends the job. (A test chosen by its name does not bring its example with it.)
+faults() {
+    have_mpi || return
+    step faults cargo build "${WORKSPACE[@]}" --example faults
+    step mpi-faults cargo test "${WORKSPACE[@]}" --test mpi_faults
 }
 
 # shellcheck disable=SC2086
 install $MPI_PACKAGES python3-venv
+workspace
 
 case $what in
     lint) lint ;;
-    mpi) mpi ;;
+    mpi)
+        mpi
+        faults
+        ;;
     all)
         lint
         step features scripts/features.sh
-        step doc env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
-        # Optional parts that need no library are on; --show-output so that a test that cannot run is heard.
-        step tests cargo test --workspace --features "$(scripts/pure-features.py)" -- --show-output
-        step demo cargo run --release -p integration-tests --example jacksboro -- --ranks 4
-        step demo-7 cargo run --release -p integration-tests --example jacksboro -- --ranks 7
+        step doc env RUSTDOCFLAGS="-D warnings" cargo doc "${WORKSPACE[@]}" --no-deps
+        # --show-output so that a test that cannot run is heard. Those of MPI run on one rank here, and start mpirun by
+        # themselves where they need more.
+        step tests cargo test "${WORKSPACE[@]}" -- --show-output
+        # shellcheck disable=SC2046
+        for ranks in 4 7; do
+            step "demo-$ranks" cargo run --release -p integration-tests $(demo_features) --example jacksboro -- --ranks $ranks
+        done
         mpi
         step python-interop scripts/python-interop.sh
         ;;

@@ -1,4 +1,4 @@
-//! The suites of the test kit on MPI ranks. Run it under `mpirun`: `scripts/mpi-test.sh dist-comm mpi,testkit mpi 1 2 3 4 6`.
+//! The suites of the test kit on MPI ranks. Run it under `mpirun`: `scripts/mpi-test.sh dist-comm mpi 1 2 3 4 6`.
 //!
 //! Every rank runs the same cases in the same order; verdicts are those of all ranks, and rank 0 prints them. An argument
 //! runs only the cases whose name contains it.

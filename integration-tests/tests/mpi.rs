@@ -1,6 +1,6 @@
 //! Any exporter into any importer, under `mpirun`: the cases of `compose.rs`, in the same order on all ranks.
 //!
-//! Runs without the test harness: `scripts/mpi-test.sh integration-tests mpi mpi 1 2 3 4 6`. A case counts when it
+//! Runs without the test harness: `scripts/mpi-test.sh integration-tests mpi 1 2 3 4 6`. A case counts when it
 //! holds on every rank.
 
 use std::process::ExitCode;

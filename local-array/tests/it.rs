@@ -1,4 +1,4 @@
-//! The cases on 1 to 7 thread ranks, and property tests over random distributions.
+//! Laws over random distributions as property tests, and the table of names. The cases are a binary of their own.
 #![allow(
     clippy::pedantic,
     missing_docs,
@@ -14,7 +14,6 @@
     reason = "small numbers, compared exactly"
 )]
 
-mod cases;
 #[path = "it/coverage.rs"]
 mod coverage;
 #[path = "it/elementwise.rs"]
@@ -27,73 +26,4 @@ mod random_laws;
 mod rearranging;
 #[path = "it/reductions.rs"]
 mod reduction_laws;
-
-use dist_comm::ThreadComm;
-
-#[test]
-fn cases_on_thread_ranks() {
-    for ranks in 1..=7 {
-        for (name, case) in cases::all::<ThreadComm>() {
-            let outcome = ThreadComm::run(ranks, |comm| {
-                case(comm).map_err(|failure| failure.to_string())
-            });
-            assert!(
-                outcome.is_ok(),
-                "{name} on {ranks} ranks: {}",
-                outcome.err().map_or(String::new(), |e| e.to_string())
-            );
-        }
-    }
-}
-
-/// The cases of an area on 1 to 7 thread ranks.
-fn area(name: &str) {
-    let (_, cases) = cases::AREAS
-        .iter()
-        .find(|(area, _)| *area == name)
-        .expect("an area");
-    for ranks in 1..=7 {
-        for (name, case) in *cases {
-            let outcome = ThreadComm::run(ranks, |comm| {
-                case(comm).map_err(|failure| failure.to_string())
-            });
-            assert!(
-                outcome.is_ok(),
-                "{name} on {ranks} ranks: {}",
-                outcome.err().map_or(String::new(), |e| e.to_string())
-            );
-        }
-    }
-}
-
-macro_rules! areas {
-    ($($name:ident),* $(,)?) => {
-        $(#[test]
-        fn $name() {
-            area(stringify!($name));
-        })*
-
-        #[test]
-        fn every_area_runs() {
-            let named = [$(stringify!($name)),*];
-            let listed: Vec<&str> = cases::AREAS.iter().map(|(area, _)| *area).collect();
-            assert_eq!(named.as_slice(), listed);
-        }
-    };
-}
-
-areas!(
-    construct,
-    elementwise,
-    foundation,
-    indexing,
-    rearrange,
-    sorting,
-    linalg,
-    metadata,
-    printing,
-    random,
-    reproducible,
-    over,
-    statistics
-);
+mod support;

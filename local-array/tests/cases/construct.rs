@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::numpy::{Call, Close, Whole, calls, shape_of, spread, whole_alike};
 use super::plain::{self, Kind, SHAPES, cells, zoo};
-use super::{Failure, Outcome, cases, ensure, same};
+use super::{Failure, Outcome, ensure, same};
 
 cases! {
     construct_likes_have_the_distribution,

@@ -7,43 +7,21 @@ use local_array::{ArrayError, LocalArray, are_compatible};
 use ndarray::{Array, Ix1, Ix2, IxDyn};
 
 use super::plain::{self, Kind, SHAPES, cells, flat, zoo};
+use super::support::arrays::{check, numbered};
 use super::{Outcome, ensure, same};
 
-/// An array whose elements are their flat global indices.
-pub fn numbered<'a, C: Communicator>(
-    distribution: &Distribution,
-    comm: &'a C,
-) -> Result<LocalArray<i64, IxDyn, &'a C>, ArrayError> {
-    let shape = distribution.global_shape().to_vec();
-    LocalArray::from_fn(distribution, comm, |index| flat(&shape, index))
+cases! {
+    construct_places_elements_by_index,
+    global_and_local_indices_agree,
+    operators_equal_plain_ones,
+    padding_may_differ_between_operands,
+    incompatible_arrays_are_the_same_error_everywhere,
+    wrong_arguments_are_typed_errors,
+    export_and_import_copy_nothing,
+    parts_that_do_not_fit_are_refused_everywhere,
 }
 
-/// Checks what is owned against the flat indices, through `f`; what is not owned must be `padding`, if given.
-pub fn check<T: Copy + PartialEq + std::fmt::Debug, C: Communicator>(
-    array: &LocalArray<T, IxDyn, &C>,
-    f: impl Fn(i64) -> T,
-    padding: Option<T>,
-    what: &str,
-) -> Outcome {
-    let shape = array.global_shape();
-    let stored = cells(array.distribution(), array.comm().rank());
-    same(array.local().len(), stored.len(), what)?;
-    for (&found, (index, owned)) in array.local().iter().zip(&stored) {
-        let wanted = if *owned {
-            Some(f(flat(shape, index)))
-        } else {
-            padding
-        };
-        if let Some(wanted) = wanted {
-            ensure(found == wanted, || {
-                format!("{what}: at {index:?} found {found:?}, wanted {wanted:?}")
-            })?;
-        }
-    }
-    Ok(())
-}
-
-pub fn construct_places_elements_by_index<C: Communicator>(comm: &C) -> Outcome {
+fn construct_places_elements_by_index(comm: &dyn Communicator) -> Outcome {
     for &shape in SHAPES {
         for distribution in zoo(shape, comm.size()) {
             let a = numbered(&distribution, comm)?;
@@ -87,7 +65,7 @@ pub fn construct_places_elements_by_index<C: Communicator>(comm: &C) -> Outcome 
     Ok(())
 }
 
-pub fn global_and_local_indices_agree<C: Communicator>(comm: &C) -> Outcome {
+fn global_and_local_indices_agree(comm: &dyn Communicator) -> Outcome {
     for &shape in SHAPES {
         for distribution in zoo(shape, comm.size()) {
             let mut a = numbered(&distribution, comm)?;
@@ -149,7 +127,7 @@ pub fn global_and_local_indices_agree<C: Communicator>(comm: &C) -> Outcome {
     Ok(())
 }
 
-pub fn operators_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
+fn operators_equal_plain_ones(comm: &dyn Communicator) -> Outcome {
     for &shape in SHAPES {
         for distribution in zoo(shape, comm.size()) {
             let a = numbered(&distribution, comm)?;
@@ -197,7 +175,7 @@ pub fn operators_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
     Ok(())
 }
 
-pub fn padding_may_differ_between_operands<C: Communicator>(comm: &C) -> Outcome {
+fn padding_may_differ_between_operands(comm: &dyn Communicator) -> Outcome {
     let build = |padding| {
         plain::distribution(
             &[11, 8],
@@ -251,7 +229,7 @@ pub fn padding_may_differ_between_operands<C: Communicator>(comm: &C) -> Outcome
     check(&sum, |x| 3 * x, None, "empty + inactive")
 }
 
-pub fn incompatible_arrays_are_the_same_error_everywhere<C: Communicator>(comm: &C) -> Outcome {
+fn incompatible_arrays_are_the_same_error_everywhere(comm: &dyn Communicator) -> Outcome {
     let ranks = comm.size();
     let a = numbered(&plain::distribution(&[12], &[Kind::Block], 0, ranks), comm)?;
     let b = numbered(
@@ -285,7 +263,7 @@ pub fn incompatible_arrays_are_the_same_error_everywhere<C: Communicator>(comm: 
     })
 }
 
-pub fn wrong_arguments_are_typed_errors<C: Communicator>(comm: &C) -> Outcome {
+fn wrong_arguments_are_typed_errors(comm: &dyn Communicator) -> Outcome {
     let ranks = comm.size();
     let other = plain::distribution(&[9], &[Kind::Block], 0, ranks + 1);
     let error = LocalArray::<f64, Ix1, _>::zeros(&other, comm).err();
@@ -355,7 +333,7 @@ pub fn wrong_arguments_are_typed_errors<C: Communicator>(comm: &C) -> Outcome {
     ensure(a.unpack_index(9).is_err(), || "unpack_index".into())
 }
 
-pub fn export_and_import_copy_nothing<C: Communicator>(comm: &C) -> Outcome {
+fn export_and_import_copy_nothing(comm: &dyn Communicator) -> Outcome {
     for &shape in SHAPES {
         for distribution in zoo(shape, comm.size()) {
             let a = numbered(&distribution, comm)?;
@@ -373,10 +351,10 @@ pub fn export_and_import_copy_nothing<C: Communicator>(comm: &C) -> Outcome {
             )?;
             let dim_data = shown.dim_data().clone();
             let taken = DistBuffer::new(dim_data, a.into_local())?;
-            let b: LocalArray<i64, IxDyn, &C> = LocalArray::from_distarray(taken, comm)?;
+            let b: LocalArray<i64, IxDyn, &dyn Communicator> = LocalArray::from_distarray(taken, comm)?;
             same(b.local().as_ptr(), address, "import takes the memory")?;
             check(&b, |x| x, None, "imported")?;
-            let again: LocalArray<u8, IxDyn, &C> =
+            let again: LocalArray<u8, IxDyn, &dyn Communicator> =
                 LocalArray::from_dim_data(b.distarray().dim_data(), comm)?;
             same(again.local_shape(), b.local_shape(), "from_dim_data")?;
             // one dimension more than the array type has: the same typed error on every rank
@@ -398,9 +376,9 @@ pub fn export_and_import_copy_nothing<C: Communicator>(comm: &C) -> Outcome {
     Ok(())
 }
 
-pub fn parts_that_do_not_fit_are_refused_everywhere<C: Communicator>(comm: &C) -> Outcome {
+fn parts_that_do_not_fit_are_refused_everywhere(comm: &dyn Communicator) -> Outcome {
     let (rank, ranks) = (comm.rank(), comm.size());
-    let refused = |outcome: Result<LocalArray<f64, Ix1, &C>, ArrayError>| -> Outcome {
+    let refused = |outcome: Result<LocalArray<f64, Ix1, &dyn Communicator>, ArrayError>| -> Outcome {
         let Err(error) = outcome else {
             return Err("accepted".into());
         };

@@ -9,7 +9,7 @@ use num_complex::{Complex32, Complex64};
 
 use super::numpy::{Call, Close, alike, calls, shape_of, spread, whole_alike};
 use super::plain::{self, SHAPES, cells, zoo};
-use super::{Failure, Outcome, cases, ensure, same};
+use super::{Failure, Outcome, ensure, same};
 
 cases! {
     casts_are_numpys,

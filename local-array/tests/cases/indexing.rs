@@ -5,7 +5,7 @@ use local_array::{ArrayError, LocalArray, RemoteElements};
 use ndarray::IxDyn;
 
 use super::plain::{self, SHAPES, cells, draw, flat, zoo};
-use super::{Outcome, cases, ensure, same};
+use super::{Outcome, ensure, same};
 
 cases! {
     indexing_items_are_the_same_everywhere,

@@ -5,9 +5,14 @@ use dist_maps::Distribution;
 use local_array::{ArrayError, LocalArray, LocalArrayBase, Redistributor};
 use ndarray::{Array, ArrayBase, ArrayView2, Axis, Ix2, OwnedRepr, ShapeBuilder, s};
 
-use super::element::numbered;
+use super::support::arrays::numbered;
 use super::plain::{self, Kind};
 use super::{Outcome, same};
+
+cases! {
+    any_memory_order_moves,
+    any_memory_order_reduces_to_the_same_bits,
+}
 
 /// The same elements, each time laid out otherwise.
 fn laid_out(elements: ArrayView2<'_, i64>) -> Vec<(&'static str, Array<i64, Ix2>)> {
@@ -28,26 +33,26 @@ fn laid_out(elements: ArrayView2<'_, i64>) -> Vec<(&'static str, Array<i64, Ix2>
     ]
 }
 
-type Part<'a, C> = LocalArrayBase<OwnedRepr<i64>, Ix2, &'a C>;
+type Part<'a> = LocalArrayBase<OwnedRepr<i64>, Ix2, &'a dyn Communicator>;
 
-fn part<'a, C: Communicator>(
+fn part<'a>(
     data: ArrayBase<OwnedRepr<i64>, Ix2>,
     distribution: &Distribution,
-    comm: &'a C,
-) -> Result<Part<'a, C>, ArrayError> {
+    comm: &'a dyn Communicator,
+) -> Result<Part<'a>, ArrayError> {
     LocalArray::from_array(data, distribution, comm)
 }
 
-fn elements<C: Communicator>(
+fn elements(
     distribution: &Distribution,
-    comm: &C,
+    comm: &dyn Communicator,
 ) -> Result<Array<i64, Ix2>, super::Failure> {
     Ok(numbered(distribution, comm)?
         .into_local()
         .into_dimensionality()?)
 }
 
-pub fn any_memory_order_moves<C: Communicator>(comm: &C) -> Outcome {
+fn any_memory_order_moves(comm: &dyn Communicator) -> Outcome {
     let build =
         |kinds: [Kind; 2], padding| plain::distribution(&[13, 11], &kinds, padding, comm.size());
     let from = build([Kind::Block, Kind::Balanced], 1);
@@ -95,7 +100,7 @@ pub fn any_memory_order_moves<C: Communicator>(comm: &C) -> Outcome {
     same(target.local(), wanted.view(), name)
 }
 
-pub fn any_memory_order_reduces_to_the_same_bits<C: Communicator>(comm: &C) -> Outcome {
+fn any_memory_order_reduces_to_the_same_bits(comm: &dyn Communicator) -> Outcome {
     let d = plain::distribution(&[40, 37], &[Kind::Block, Kind::Cyclic(4)], 2, comm.size());
     let elements = elements(&d, comm)?;
     let mut found = Vec::new();

@@ -6,7 +6,7 @@ use local_array::{ArrayError, LocalArray};
 use ndarray::{Array, IxDyn};
 
 use super::plain::{self, Kind, SHAPES, cells, zoo};
-use super::{Outcome, cases, ensure, same};
+use super::{Outcome, ensure, same};
 
 cases! {
     letters_sizes_and_hash,

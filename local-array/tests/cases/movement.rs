@@ -8,11 +8,22 @@ use local_array::{ArrayError, LocalArray, Redistributor, SharedArray};
 use ndarray::{Array, Ix1, Ix2, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 
-use super::element::{check, numbered};
+use super::support::arrays::{check, numbered};
 use super::plain::{self, Kind, SHAPES, cells, flat, zoo};
 use super::{Outcome, ensure, same};
 
-pub fn redistribution_moves_every_element<C: Communicator>(comm: &C) -> Outcome {
+cases! {
+    redistribution_moves_every_element,
+    gathering_gives_the_whole,
+    permuted_and_reshaped,
+    shared_arrays_redistribute,
+    every_type_moves,
+    different_targets_are_refused_everywhere,
+    different_sources_are_refused_everywhere,
+    nothing_is_listed_of_an_array_without_elements,
+}
+
+fn redistribution_moves_every_element(comm: &dyn Communicator) -> Outcome {
     for &shape in SHAPES {
         let all = zoo(shape, comm.size());
         for from in &all {
@@ -38,7 +49,7 @@ pub fn redistribution_moves_every_element<C: Communicator>(comm: &C) -> Outcome 
     Ok(())
 }
 
-pub fn gathering_gives_the_whole<C: Communicator>(comm: &C) -> Outcome {
+fn gathering_gives_the_whole(comm: &dyn Communicator) -> Outcome {
     for &shape in SHAPES {
         let extents: Vec<usize> = shape.iter().map(|&n| n as usize).collect();
         let wanted =
@@ -68,7 +79,7 @@ pub fn gathering_gives_the_whole<C: Communicator>(comm: &C) -> Outcome {
     Ok(())
 }
 
-pub fn permuted_and_reshaped<C: Communicator>(comm: &C) -> Outcome {
+fn permuted_and_reshaped(comm: &dyn Communicator) -> Outcome {
     for from in zoo(&[6, 10], comm.size()) {
         let a = numbered(&from, comm)?;
         for to in zoo(&[10, 6], comm.size()) {
@@ -130,7 +141,7 @@ pub fn permuted_and_reshaped<C: Communicator>(comm: &C) -> Outcome {
     Ok(())
 }
 
-pub fn shared_arrays_redistribute<C: Communicator>(comm: &C) -> Outcome {
+fn shared_arrays_redistribute(comm: &dyn Communicator) -> Outcome {
     let shape = [12, 10];
     let all = zoo(&shape, comm.size());
     for (from, to) in all.iter().zip(all.iter().skip(1)) {
@@ -168,7 +179,7 @@ pub fn shared_arrays_redistribute<C: Communicator>(comm: &C) -> Outcome {
     Ok(())
 }
 
-fn type_moves<T: Element, C: Communicator>(comm: &C, value: impl Fn(i64) -> T + Copy) -> Outcome {
+fn type_moves<T: Element>(comm: &dyn Communicator, value: impl Fn(i64) -> T + Copy) -> Outcome {
     let all = zoo(&[7, 6], comm.size());
     for (from, to) in all.iter().zip(all.iter().rev()) {
         let a = numbered(from, comm)?.map(|&x| value(x));
@@ -187,7 +198,7 @@ fn type_moves<T: Element, C: Communicator>(comm: &C, value: impl Fn(i64) -> T + 
     same(a.local(), whole.local(), T::TYPE.to_string().as_str())
 }
 
-pub fn every_type_moves<C: Communicator>(comm: &C) -> Outcome {
+fn every_type_moves(comm: &dyn Communicator) -> Outcome {
     // one of each size and alignment, and bool
     type_moves(comm, |x| x % 3 == 1)?;
     type_moves(comm, |x| x as i8)?;
@@ -198,7 +209,7 @@ pub fn every_type_moves<C: Communicator>(comm: &C) -> Outcome {
     type_moves(comm, |x| Complex64::new(x as f64, -1.0))
 }
 
-pub fn different_targets_are_refused_everywhere<C: Communicator>(comm: &C) -> Outcome {
+fn different_targets_are_refused_everywhere(comm: &dyn Communicator) -> Outcome {
     if comm.size() == 1 {
         return Ok(());
     }
@@ -226,7 +237,7 @@ pub fn different_targets_are_refused_everywhere<C: Communicator>(comm: &C) -> Ou
     in_step(comm)
 }
 
-fn in_step<C: Communicator>(comm: &C) -> Outcome {
+fn in_step(comm: &dyn Communicator) -> Outcome {
     let ranks = comm.all_gather_value(comm.rank() as u64)?;
     same(
         ranks,
@@ -253,7 +264,7 @@ fn both_named(error: Option<ArrayError>, [allowed, given]: [&str; 2]) -> Outcome
     ensure(named, || format!("{given} against {allowed}: {error:?}"))
 }
 
-pub fn different_sources_are_refused_everywhere<C: Communicator>(comm: &C) -> Outcome {
+fn different_sources_are_refused_everywhere(comm: &dyn Communicator) -> Outcome {
     let size = comm.size();
     if size == 1 {
         return Ok(());
@@ -297,7 +308,7 @@ pub fn different_sources_are_refused_everywhere<C: Communicator>(comm: &C) -> Ou
     in_step(comm)
 }
 
-pub fn nothing_is_listed_of_an_array_without_elements<C: Communicator>(comm: &C) -> Outcome {
+fn nothing_is_listed_of_an_array_without_elements(comm: &dyn Communicator) -> Outcome {
     let shape = [1 << 40, 0];
     let empty = Distribution::over(comm.size()).shape(shape).cyclic(0);
     let empty = empty.build()?;

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::numpy::{Call, calls, spread};
 use super::plain::{self, zoo};
-use super::{Failure, Outcome, cases, ensure, same};
+use super::{Failure, Outcome, ensure, same};
 
 cases! {
     printing_is_numpys_global,

@@ -15,7 +15,7 @@ use ndarray::{ArrayD, Axis, Dimension, Ix1, IxDyn};
 
 use super::numpy::{Close, Whole, alike, gathered, shape_of, spread};
 use super::plain::{self, Kind, SHAPES, cells, zoo};
-use super::{Outcome, cases, ensure, same};
+use super::{Outcome, ensure, same};
 
 cases! {
     random_rand,

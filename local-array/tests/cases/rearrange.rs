@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::numpy::{Call, Close, alike, calls, shape_of, spread, whole_alike};
 use super::plain::{Kind, distribution, zoo};
-use super::{Failure, Outcome, cases, ensure, same};
+use super::{Failure, Outcome, ensure, same};
 
 cases! {
     rearrange_take_put_compress,

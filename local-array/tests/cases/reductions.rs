@@ -9,11 +9,20 @@ use local_array::{ArrayError, LocalArray};
 use ndarray::{Ix1, IxDyn};
 use num_complex::{Complex32, Complex64};
 
-use super::element::numbered;
+use super::support::arrays::numbered;
 use super::plain::{self, Kind, SHAPES, cells, draw, flat, zoo};
 use super::{Outcome, ensure, same};
 
-pub fn reductions_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
+cases! {
+    reductions_equal_plain_ones,
+    sums_have_the_documented_order,
+    nan_propagates,
+    types_have_their_sums,
+    empty_arrays_have_no_extremes,
+    repeated_indices_count_once,
+}
+
+fn reductions_equal_plain_ones(comm: &dyn Communicator) -> Outcome {
     for &shape in SHAPES {
         for distribution in zoo(shape, comm.size()) {
             let mut a = numbered(&distribution, comm)?;
@@ -108,7 +117,7 @@ fn documented(numbers: &[f64]) -> f64 {
     parts.into_iter().rev().fold(last, |sum, left| left + sum)
 }
 
-pub fn sums_have_the_documented_order<C: Communicator>(comm: &C) -> Outcome {
+fn sums_have_the_documented_order(comm: &dyn Communicator) -> Outcome {
     let value = |index: i64| {
         let mut seed = index as u64;
         draw(&mut seed);
@@ -134,7 +143,7 @@ pub fn sums_have_the_documented_order<C: Communicator>(comm: &C) -> Outcome {
     Ok(())
 }
 
-pub fn nan_propagates<C: Communicator>(comm: &C) -> Outcome {
+fn nan_propagates(comm: &dyn Communicator) -> Outcome {
     for at in 0..17 {
         let blocks = plain::distribution(&[17], &[Kind::Block], 1, comm.size());
         let value = |index: &[i64]| {
@@ -158,7 +167,7 @@ pub fn nan_propagates<C: Communicator>(comm: &C) -> Outcome {
     Ok(())
 }
 
-pub fn types_have_their_sums<C: Communicator>(comm: &C) -> Outcome {
+fn types_have_their_sums(comm: &dyn Communicator) -> Outcome {
     let d = plain::distribution(&[300], &[Kind::Cyclic(7)], 0, comm.size());
     let a = numbered(&d, comm)?;
     let even = a.map(|&x| x % 2 == 0);
@@ -206,7 +215,7 @@ pub fn types_have_their_sums<C: Communicator>(comm: &C) -> Outcome {
     )
 }
 
-pub fn empty_arrays_have_no_extremes<C: Communicator>(comm: &C) -> Outcome {
+fn empty_arrays_have_no_extremes(comm: &dyn Communicator) -> Outcome {
     for shape in [&[0][..], &[0, 5], &[3, 0, 2]] {
         let d = Distribution::over(comm.size())
             .shape(shape)
@@ -227,7 +236,7 @@ pub fn empty_arrays_have_no_extremes<C: Communicator>(comm: &C) -> Outcome {
     Ok(())
 }
 
-pub fn repeated_indices_count_once<C: Communicator>(comm: &C) -> Outcome {
+fn repeated_indices_count_once(comm: &dyn Communicator) -> Outcome {
     // every rank of the axis holds 0 and 1, and its own share besides
     let ranks = comm.size() as i64;
     let lists: Vec<Vec<i64>> = (0..ranks).map(|r| vec![1, 2 + r, 0]).collect();

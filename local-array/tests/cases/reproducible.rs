@@ -8,8 +8,8 @@ use ndarray::{ArrayD, Dimension, IxDyn};
 use num_complex::{Complex32, Complex64};
 
 use super::numpy::{Close, gathered, shape_of, spread};
-use super::plain::zoo;
-use super::{Outcome, cases, ensure, same};
+use super::plain::some;
+use super::{Outcome, ensure, same};
 
 cases! {
     exact_sums_are_right,
@@ -63,7 +63,7 @@ fn exact_sums_are_right(comm: &dyn Communicator) -> Outcome {
     let n = whole.len() as i128;
     // n² · variance, without rounding but the last
     let variance = (squares * n - sum * sum) as f64 / (n * n) as f64 / 1_073_741_824.0_f64.powi(2);
-    for d in zoo(&shape_of(&whole), comm.size()) {
+    for d in some(&shape_of(&whole), comm.size(), 0, 3) {
         let a = spread(&whole, &d, comm)?;
         same(a.reproducible().sum()?, sum as f64 / 1_073_741_824.0, "sum")?;
         same(
@@ -83,7 +83,7 @@ fn exact_sums_are_right(comm: &dyn Communicator) -> Outcome {
     }
     // a mean far from zero costs no digits of the variance
     let far = ArrayD::from_shape_fn(IxDyn(&[1000]), |at| 1e12 + (at[0] % 2) as f64);
-    for d in zoo(&[1000], comm.size()) {
+    for d in some(&[1000], comm.size(), 1, 2) {
         same(
             spread(&far, &d, comm)?.reproducible().var(0)?,
             0.25,
@@ -118,7 +118,7 @@ where
     };
     let r = one.reproducible();
     let wanted = results(r.sum()?, r.mean()?, [r.var(0)?, r.var(1)?, r.std(0)?]);
-    for d in zoo(&shape_of(whole), comm.size()) {
+    for d in some(&shape_of(whole), comm.size(), size_of::<T>() + whole.len(), 2) {
         let a = spread(whole, &d, comm)?;
         let r = a.reproducible();
         let found = results(r.sum()?, r.mean()?, [r.var(0)?, r.var(1)?, r.std(0)?]);
@@ -162,7 +162,7 @@ fn exact_results_over_axes_do_not_depend_on_the_layout(comm: &dyn Communicator) 
                 wanted.std(1)?,
             ]
             .map(LocalArray::into_local);
-            for d in zoo(&shape_of(&whole), comm.size()) {
+            for d in some(&shape_of(&whole), comm.size(), axes.len(), 2) {
                 let a = spread(&whole, &d, comm)?;
                 let found = a.over(axes.clone()).keepdims().reproducible();
                 let found = [found.sum()?, found.mean()?, found.var(0)?, found.std(1)?];
@@ -196,8 +196,8 @@ fn exact_products_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcom
         (complex - straight).norm() <= 1e-9 * straight.norm(),
         || format!("{complex} is not {straight}"),
     )?;
-    for left in zoo(&[11, 70], comm.size()) {
-        let right = &zoo(&[70, 11], comm.size())[3];
+    for left in some(&[11, 70], comm.size(), 0, 3) {
+        let right = &some(&[70, 11], comm.size(), 3, 1)[0];
         let found = spread(&a, &left, comm)?
             .reproducible()
             .dot(&spread(&b, right, comm)?)?;
@@ -230,12 +230,7 @@ fn fixed_trees_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
             one.reproducible().cumprod_flat()?,
         ]
         .map(|a| a.into_local().into_dyn());
-        // Every other distribution, others for the next number of ranks.
-        for d in zoo(&shape_of(&whole), comm.size())
-            .into_iter()
-            .skip(comm.size() % 2)
-            .step_by(2)
-        {
+        for d in some(&shape_of(&whole), comm.size(), shape.len(), 2) {
             let a = spread(&whole, &d, comm)?;
             let what = format!("{shape:?} as {}", a.dist());
             same(a.reproducible().prod()?.to_bits(), product.to_bits(), &what)?;
@@ -290,7 +285,7 @@ fn fixed_trees_equal_plain_results(comm: &dyn Communicator) -> Outcome {
         (at[0] * 7 + at[1] * 3) as i64 % 11 - 5
     });
     let signs = whole.mapv(|x| if x < 0 { -1_i64 } else { 1 });
-    for d in zoo(&[150, 4], comm.size()) {
+    for d in some(&[150, 4], comm.size(), 0, 3) {
         let (a, s) = (spread(&whole, &d, comm)?, spread(&signs, &d, comm)?);
         let mut sums = whole.clone();
         sums.accumulate_axis_inplace(ndarray::Axis(0), |before, x| *x += before);
@@ -374,7 +369,7 @@ fn exact_averages_and_covariances_do_not_depend_on_the_layout(comm: &dyn Communi
             .all(|(x, y)| (x - y).abs() <= 1e-12 * largest);
         ensure(near, || format!("{exact} is not {plain}"))?;
     }
-    for d in zoo(&[4, 90], comm.size()) {
+    for d in some(&[4, 90], comm.size(), 0, 2) {
         let a = spread(&whole, &d, comm)?;
         let found = a.reproducible().average(&spread(&weights, &d, comm)?)?;
         same(
@@ -412,7 +407,7 @@ fn exact_averages_and_covariances_do_not_depend_on_the_layout(comm: &dyn Communi
 
 fn exact_results_of_parts(comm: &dyn Communicator) -> Outcome {
     let whole = awkward(&[23, 12]);
-    for d in zoo(&[23, 12], comm.size()) {
+    for d in some(&[23, 12], comm.size(), 0, 3) {
         let a = spread(&whole, &d, comm)?;
         let one = alone(&a.owned().to_owned())?;
         let part = a.part()?;
@@ -436,7 +431,7 @@ fn exact_results_of_parts(comm: &dyn Communicator) -> Outcome {
 }
 
 fn exact_results_of_special_numbers(comm: &dyn Communicator) -> Outcome {
-    for d in zoo(&[40], comm.size()) {
+    for d in some(&[40], comm.size(), 0, 2) {
         let mut whole = awkward(&[40]);
         whole[7] = f64::INFINITY;
         same(

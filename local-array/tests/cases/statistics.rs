@@ -13,9 +13,10 @@ use num_complex::{Complex32, Complex64};
 use serde_json::Value;
 
 use super::numpy::{Call, Close, Encoded, Whole, alike, calls, shape_of, spread, whole_alike};
-use super::over::{axes, by_dtype, dtype, flag, numbers, placed, plainly, tolerance};
+use super::over::{is_due, axes, by_dtype, dtype, flag, placed, tolerance};
+use super::support::arrays::{numbers, plainly};
 use super::plain::{self, Kind, zoo};
-use super::{Failure, Outcome, cases, ensure, same};
+use super::{Failure, Outcome, ensure, same};
 
 cases! {
     cumulated_is_numpys,
@@ -31,8 +32,8 @@ cases! {
 
 const FIXTURE: &str = include_str!("../fixtures/numpy/statistics.jsonl");
 
-/// The calls of some operations, numbered, at least as many as asked for.
-fn of(operations: &[&str], least: usize) -> Result<Vec<(usize, Call)>, Failure> {
+/// Calls of some operations, numbered: those that this number of ranks looks at, of at least as many as asked for.
+fn of(operations: &[&str], least: usize, comm: &dyn Communicator) -> Result<Vec<(usize, Call)>, Failure> {
     let all = calls(FIXTURE)?.into_iter().enumerate();
     let some: Vec<_> = all
         .filter(|(_, call)| operations.contains(&&*call.op))
@@ -40,7 +41,8 @@ fn of(operations: &[&str], least: usize) -> Result<Vec<(usize, Call)>, Failure> 
     ensure(some.len() >= least, || {
         format!("only {} of {operations:?}", some.len())
     })?;
-    Ok(some)
+    let due = |(number, _): &(usize, Call)| is_due(*number, comm.size());
+    Ok(some.into_iter().filter(due).collect())
 }
 
 fn number(call: &Call, name: &str) -> Option<i64> {
@@ -105,7 +107,7 @@ fn cumulated_plain<T: Element + Summable<Sum: Close>>(
 }
 
 fn cumulated_is_numpys(comm: &dyn Communicator) -> Outcome {
-    for (n, call) in &of(&["cumsum", "cumprod"], 100)? {
+    for (n, call) in &of(&["cumsum", "cumprod"], 100, comm)? {
         let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
         match dtype(call) {
             None => by_dtype!(
@@ -169,7 +171,7 @@ fn trace<T: Element + Summable<Sum: Close>>(
 }
 
 fn trace_is_numpys(comm: &dyn Communicator) -> Outcome {
-    for (n, call) in &of(&["trace"], 40)? {
+    for (n, call) in &of(&["trace"], 40, comm)? {
         match dtype(call) {
             None => by_dtype!(
                 call.inputs[0].dtype,
@@ -227,7 +229,7 @@ fn median<T: Close + Middle + Summable<Mean: Close>>(
 }
 
 fn median_is_numpys(comm: &dyn Communicator) -> Outcome {
-    for (n, call) in &of(&["median"], 100)? {
+    for (n, call) in &of(&["median"], 100, comm)? {
         by_dtype!(
             call.inputs[0].dtype,
             median(call, *n, comm),
@@ -308,7 +310,7 @@ where
 }
 
 fn average_is_numpys(comm: &dyn Communicator) -> Outcome {
-    for (n, call) in &of(&["average"], 80)? {
+    for (n, call) in &of(&["average"], 80, comm)? {
         let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
         match source {
             "f2" => average::<f16, f16>(call, *n, comm)?,
@@ -419,7 +421,7 @@ fn histogram2d(call: &Call, n: usize, comm: &dyn Communicator) -> Outcome {
 }
 
 fn histograms_are_numpys(comm: &dyn Communicator) -> Outcome {
-    for (n, call) in &of(&["histogram"], 30)? {
+    for (n, call) in &of(&["histogram"], 30, comm)? {
         by_dtype!(
             call.inputs[0].dtype,
             histogram(call, *n, comm),
@@ -428,7 +430,7 @@ fn histograms_are_numpys(comm: &dyn Communicator) -> Outcome {
             f64
         );
     }
-    for (n, call) in &of(&["histogram2d"], 20)? {
+    for (n, call) in &of(&["histogram2d"], 20, comm)? {
         histogram2d(call, *n, comm)?;
     }
     Ok(())
@@ -478,7 +480,7 @@ covariance! {
 }
 
 fn covariances_are_numpys(comm: &dyn Communicator) -> Outcome {
-    for (n, call) in &of(&["cov", "corrcoef"], 80)? {
+    for (n, call) in &of(&["cov", "corrcoef"], 80, comm)? {
         let source = &call.inputs[0].dtype;
         by_dtype!(
             source,

@@ -5,11 +5,20 @@ use dist_maps::{Corners, Distribution};
 use local_array::{ArrayError, Edge, HaloExchanger, LocalArray};
 use ndarray::{Array2, Dimension, Ix0, Ix1, Ix2};
 
-use super::element::{check, numbered};
+use super::support::arrays::{check, numbered};
 use super::plain::{self, Kind, cells, flat};
 use super::{Outcome, ensure, same};
 
-pub fn halo_is_filled_from_the_owners<C: Communicator>(comm: &C) -> Outcome {
+cases! {
+    halo_is_filled_from_the_owners,
+    periodic_halo_wraps,
+    windows_equal_plain_ones,
+    windows_without_padding_are_refused,
+    windows_beyond_all_memory_are_refused,
+    windows_wider_than_the_array_repeat_its_edge,
+}
+
+fn halo_is_filled_from_the_owners(comm: &dyn Communicator) -> Outcome {
     let kinds = [
         Kind::Block,
         Kind::Balanced,
@@ -59,7 +68,7 @@ pub fn halo_is_filled_from_the_owners<C: Communicator>(comm: &C) -> Outcome {
 }
 
 /// Padding of one axis is filled, where that of two axes meets is left alone.
-fn corners_are_left_alone_when_skipped<C: Communicator>(comm: &C) -> Outcome {
+fn corners_are_left_alone_when_skipped(comm: &dyn Communicator) -> Outcome {
     let d = plain::distribution(&[9, 14], &[Kind::Block, Kind::Balanced], 2, comm.size());
     let mut a = numbered(&d, comm)?;
     let filled = a.local().to_owned();
@@ -99,14 +108,14 @@ fn corners_are_left_alone_when_skipped<C: Communicator>(comm: &C) -> Outcome {
     )
 }
 
-fn windows_of_a_scalar_are_its_element<C: Communicator>(comm: &C) -> Outcome {
+fn windows_of_a_scalar_are_its_element(comm: &dyn Communicator) -> Outcome {
     let scalar = Distribution::over(comm.size()).shape([]).build()?;
     let a = LocalArray::<i64, Ix0, _>::full(&scalar, 4, comm)?;
     let found = a.map_windows(3, |w| w.len() as i64 * 10 + w[()])?;
     same(found.sum()?, 14, "0-d")
 }
 
-pub fn periodic_halo_wraps<C: Communicator>(comm: &C) -> Outcome {
+fn periodic_halo_wraps(comm: &dyn Communicator) -> Outcome {
     // 20 cells that repeat, and `width` cells at either edge that stand for the other end
     for width in [1_u64, 3] {
         let n = 20 + 2 * width;
@@ -151,7 +160,7 @@ fn plain_windows(shape: [usize; 2], width: i64, constant: Option<i64>) -> Array2
     })
 }
 
-pub fn windows_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
+fn windows_equal_plain_ones(comm: &dyn Communicator) -> Outcome {
     for shape in [[1, 1], [2, 9], [12, 15]] {
         for width in [0_usize, 1, 2] {
             let kinds = [Kind::Bounds(5), Kind::Block];
@@ -191,7 +200,7 @@ pub fn windows_equal_plain_ones<C: Communicator>(comm: &C) -> Outcome {
     windows_of_a_scalar_are_its_element(comm)
 }
 
-pub fn windows_without_padding_are_refused<C: Communicator>(comm: &C) -> Outcome {
+fn windows_without_padding_are_refused(comm: &dyn Communicator) -> Outcome {
     let d = plain::distribution(&[30], &[Kind::Block], 1, comm.size());
     let a = numbered(&d, comm)?;
     let wide = a.map_windows(2, |w| w.sum());
@@ -226,7 +235,7 @@ pub fn windows_without_padding_are_refused<C: Communicator>(comm: &C) -> Outcome
     }
 }
 
-pub fn windows_beyond_all_memory_are_refused<C: Communicator>(comm: &C) -> Outcome {
+fn windows_beyond_all_memory_are_refused(comm: &dyn Communicator) -> Outcome {
     // one rank has the whole axis, so that no padding is asked for, and two of them more than one dimension can count
     let owner = comm.size() - 1;
     let whole = Distribution::over(comm.size()).shape([5, 4]);
@@ -249,7 +258,7 @@ pub fn windows_beyond_all_memory_are_refused<C: Communicator>(comm: &C) -> Outco
     })
 }
 
-pub fn windows_wider_than_the_array_repeat_its_edge<C: Communicator>(comm: &C) -> Outcome {
+fn windows_wider_than_the_array_repeat_its_edge(comm: &dyn Communicator) -> Outcome {
     let blocks = Distribution::over(comm.size())
         .shape([3])
         .block(0)

@@ -5,10 +5,10 @@ use local_array::{Equalised, LocalArray, equalise, ufunc, where_};
 use ndarray::{ArrayD, IxDyn};
 use proptest::prelude::*;
 
-use crate::cases::numpy::{gathered, spread, whole_alike};
-use crate::cases::plain::{self, Kind};
-use crate::cases::{Outcome, same};
 use crate::properties::{config, kind, on_threads};
+use crate::support::numpy::{gathered, spread, whole_alike};
+use crate::support::plain::{self, Kind};
+use crate::support::{Outcome, same};
 
 /// A shape, which of its axes have extent 1 in an operand, and how many leading ones that lacks; and its distribution.
 #[derive(Clone, Debug)]
@@ -106,7 +106,7 @@ proptest! {
             kinds.resize(shape.len(), Kind::Block);
             let d = plain::distribution(&shape, &kinds, 1, ranks);
             let mut out = LocalArray::<i64, IxDyn, _>::zeros(&d, comm)?;
-            let place = |o: &Operand, scale| -> Result<_, crate::cases::Failure> {
+            let place = |o: &Operand, scale| -> Result<_, crate::support::Failure> {
                 let d = plain::distribution(&o.shape, &o.kinds, o.padding, ranks);
                 Ok(spread(&plain_array(o, scale), &d, comm)?.replicate_like(&out)?)
             };

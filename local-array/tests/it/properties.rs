@@ -5,9 +5,9 @@ use local_array::{ArrayError, LocalArray};
 use ndarray::IxDyn;
 use proptest::prelude::*;
 
-use crate::cases::Outcome;
-use crate::cases::element::{check, numbered};
-use crate::cases::plain::{self, Kind, cells};
+use crate::support::Outcome;
+use crate::support::arrays::{check, numbered};
+use crate::support::plain::{self, Kind, cells};
 
 pub(crate) fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
@@ -76,10 +76,10 @@ proptest! {
         on_threads(ranks, |comm| {
             let (a, b) = (numbered(&from, comm)?, numbered(&to, comm)?);
             let n = plain::size(&shape) as i64;
-            crate::cases::same(a.sum()?, n * (n - 1) / 2, "sum")?;
-            crate::cases::same(b.sum()?, a.sum()?, "sum of the other layout")?;
-            crate::cases::same(b.max().ok(), (n > 0).then_some(n - 1), "max")?;
-            crate::cases::same(b.gather_to(0)?, a.gather_to(0)?, "gathered")
+            crate::support::same(a.sum()?, n * (n - 1) / 2, "sum")?;
+            crate::support::same(b.sum()?, a.sum()?, "sum of the other layout")?;
+            crate::support::same(b.max().ok(), (n > 0).then_some(n - 1), "max")?;
+            crate::support::same(b.gather_to(0)?, a.gather_to(0)?, "gathered")
         })?;
     }
 
@@ -96,7 +96,7 @@ proptest! {
             }
             a.exchange_halo()?;
             if d.coords(comm.rank()).is_some() {
-                crate::cases::same(a.local(), wanted.local(), "filled")?;
+                crate::support::same(a.local(), wanted.local(), "filled")?;
             }
             Ok(())
         })?;
@@ -113,11 +113,11 @@ proptest! {
             let (a, b) = (numbered(&a, comm)?, numbered(&b, comm)?);
             match &a + &b {
                 Ok(sum) => {
-                    crate::cases::ensure(together, || "combined although they lie apart".into())?;
+                    crate::support::ensure(together, || "combined although they lie apart".into())?;
                     check(&sum, |x| 2 * x, None, "sum")
                 }
                 Err(ArrayError::IncompatibleArray { .. }) => {
-                    crate::cases::ensure(!together, || "refused although they lie together".into())
+                    crate::support::ensure(!together, || "refused although they lie together".into())
                 }
                 Err(error) => Err(error.into()),
             }

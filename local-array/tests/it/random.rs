@@ -7,9 +7,9 @@ use local_array::random::Random;
 use ndarray::{Axis, IxDyn};
 use proptest::prelude::*;
 
-use crate::cases::numpy::gathered;
-use crate::cases::{plain, same};
 use crate::properties::{Change, change, config, on_threads};
+use crate::support::numpy::gathered;
+use crate::support::{plain, same};
 
 proptest! {
     #![proptest_config(config())]
@@ -53,7 +53,7 @@ fn layouts((ranks, shape, layouts): Change, seed: u64) -> Result<(), TestCaseErr
                 let whole = normal.local();
                 for row in shuffled.local().axis_iter(Axis(0)) {
                     let is_one = whole.axis_iter(Axis(0)).any(|other| other == row);
-                    crate::cases::ensure(is_one, || format!("{row:?} is no row"))?;
+                    crate::support::ensure(is_one, || format!("{row:?} is no row"))?;
                 }
             }
             Ok(())

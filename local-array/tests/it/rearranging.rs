@@ -6,9 +6,9 @@ use local_array::{IndexMode, LocalArray, Order, SearchSide, SortKind, concatenat
 use ndarray::{Dimension, IxDyn};
 use proptest::prelude::*;
 
-use crate::cases::plain::{self, Kind, draw};
-use crate::cases::{Outcome, same};
 use crate::properties::{config, kind, on_threads};
+use crate::support::plain::{self, Kind, draw};
+use crate::support::{Outcome, same};
 
 /// A number of ranks, a shape without emptiness, kinds with their padding, and a seed.
 type Array = (usize, Vec<u64>, Vec<Kind>, u64, u64);

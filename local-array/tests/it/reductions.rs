@@ -5,11 +5,11 @@ use local_array::LocalArray;
 use ndarray::{ArrayD, Axis, IxDyn};
 use proptest::prelude::*;
 
-use crate::cases::numpy::{gathered, spread, whole_alike};
-use crate::cases::over::{numbers, plainly};
-use crate::cases::plain::{self, Kind};
-use crate::cases::{ensure, same};
 use crate::properties::{config, kind, on_threads};
+use crate::support::arrays::{numbers, plainly};
+use crate::support::numpy::{gathered, spread, whole_alike};
+use crate::support::plain::{self, Kind};
+use crate::support::{ensure, same};
 
 /// Ranks, a shape with kinds per axis, padding, which axes are reduced, a seed.
 type Reduced = (usize, Vec<u64>, Vec<Kind>, u64, Vec<bool>, u64);

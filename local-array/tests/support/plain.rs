@@ -113,6 +113,16 @@ pub fn zoo(shape: &[u64], ranks: usize) -> Vec<Distribution> {
     all
 }
 
+/// `count` of the distributions of [`zoo`], other ones for the next number of ranks and for another `salt`: over 1 to 7
+/// ranks all come by.
+pub fn some(shape: &[u64], ranks: usize, salt: usize, count: usize) -> Vec<Distribution> {
+    let all = zoo(shape, ranks);
+    let first = ranks * count + salt;
+    (first..first + count.min(all.len()))
+        .map(|n| all[n % all.len()].clone())
+        .collect()
+}
+
 /// Blocks on the last `used` of `ranks` ranks, in falling order.
 fn distribution_on(shape: &[u64], used: usize, ranks: usize) -> Distribution {
     let mut grid = vec![1; shape.len()];
