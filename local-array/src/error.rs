@@ -113,7 +113,8 @@ pub enum ArrayError {
     },
     /// Windows that reach beyond what the ranks store of their neighbours.
     #[error(
-        "axis {axis}: windows of width {given} need {given} element(s) of padding, the distribution has {allowed}"
+        "axis {axis}: windows of width {given} need {given} element(s) of padding, the distribution has {allowed}; \
+         `.padding({given})` makes it with more"
     )]
     Padding {
         /// The dimension.
@@ -122,6 +123,16 @@ pub enum ArrayError {
         given: usize,
         /// The least that a rank has towards a neighbour.
         allowed: usize,
+    },
+    /// Windows over an axis whose neighbouring elements do not lie side by side.
+    #[error(
+        "axis {axis} is {given}: windows need block axes, whose ranks store their neighbours' elements as padding"
+    )]
+    NotBlocks {
+        /// The dimension.
+        axis: usize,
+        /// How it is distributed: `"cyclic"` or `"unstructured"`.
+        given: &'static str,
     },
     /// A flat index, or a global index, outside the array.
     #[error("{what} {given} is outside the array, allowed: 0..{allowed}")]

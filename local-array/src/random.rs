@@ -25,6 +25,7 @@
 mod beta;
 mod draw;
 mod label;
+mod legacy;
 mod permutation;
 mod stream;
 
