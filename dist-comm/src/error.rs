@@ -432,6 +432,15 @@ mod tests {
             error.to_string(),
             "broadcast: rank 9 is out of range, allowed are 0..4"
         );
+        let error = CommError::Timeout {
+            operation: Operation::Barrier,
+            limit: Duration::from_secs(60),
+            missing: vec![3],
+        };
+        assert_eq!(
+            error.to_string(),
+            "barrier: gave up after 60s of waiting for ranks [3] (DIST_COMM_TIMEOUT sets the limit, in seconds)"
+        );
         let error = CommError::Panicked {
             operation: Operation::Barrier,
             rank: 2,

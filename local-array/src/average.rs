@@ -33,7 +33,7 @@ pub trait Weights<A> {
 #[derive(Debug)]
 pub struct WeightsOf<A>(Option<(ArrayD<A>, Arc<Part>)>);
 
-/// No weights: an average is the mean, and the sum of weights the number of elements.
+/// No weights, for [`average`](LocalArrayBase::average): it is the mean, and the sum of weights the number of elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unweighted;
 

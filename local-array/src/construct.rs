@@ -21,7 +21,12 @@ use crate::fill::fill_by_index;
 use crate::part::Part;
 use crate::{Arithmetic, ArrayError, LocalArray, LocalArrayBase};
 
-/// Elements that have a one: every type; `true` for `bool`.
+/// Elements that have a one: every type; `true` for `bool`. Local.
+///
+/// ```
+/// use local_array::One;
+/// assert_eq!((u8::one(), f64::one(), bool::one()), (1, 1.0, true));
+/// ```
 pub trait One: Element {
     /// One.
     #[must_use]

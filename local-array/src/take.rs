@@ -259,7 +259,7 @@ where
     /// As [`compress`](Self::compress), into an array that is there: of the same shape, distributed in any way. Collective.
     ///
     /// # Errors
-    /// As [`take_into`](Self::take_into).
+    /// As [`take`](Self::take) and [`take_into`](Self::take_into).
     pub fn compress_into<S2, D2, C2>(
         &self,
         condition: &[bool],

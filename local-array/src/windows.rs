@@ -8,7 +8,7 @@ use ndarray::{Array, ArrayView, ArrayViewMutD, Axis, Data, Dimension, Zip};
 use crate::part::Part;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
-/// What stands for the elements beyond the edge of the whole array.
+/// What stands for the elements beyond the edge of the whole array, in [`map_windows`](LocalArrayBase::map_windows).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Edge<T> {

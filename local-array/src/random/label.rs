@@ -16,7 +16,7 @@ use crate::{ArrayError, LocalArray};
 const WORDS: usize = 624;
 
 /// What [`label_state`] changes in the state of rank `rank`: 78 SHA-256 digests of rank and number, both as big-endian 32-bit
-/// words, read as eight big-endian words each.
+/// words, read as eight big-endian words each. Local.
 ///
 /// ```
 /// use local_array::random::label_mask;

@@ -650,7 +650,7 @@ fn near(found: &[f64], wanted: &[f64], what: &str) -> Outcome {
 
 fn random_as_distarray_draws(comm: &dyn Communicator) -> Outcome {
     // Each rank by itself, so that the numbers of a rank are compared under any number of ranks.
-    let alone = SingleComm::new();
+    let alone = &SingleComm::new();
     for (rank, wanted) in (0_u32..).zip(&DRAWN) {
         let mut state = RankRandom::state_of(0);
         state
