@@ -273,11 +273,14 @@ pub enum CommError {
         /// The rank that left.
         rank: usize,
     },
-    /// Ranks did not come within the time limit.
+    /// Ranks did not come within the time limit: that of the communicator, which the environment variable `DIST_COMM_TIMEOUT`
+    /// sets in seconds where the program does not.
     ///
     /// After a collective call that gave up the ranks are no longer in step, and the communicator can no longer be used: on
     /// thread ranks later collective calls, also those of the ranks that were late, fail with this same value.
-    #[error("{operation}: gave up after {limit:?} of waiting for ranks {missing:?}")]
+    #[error(
+        "{operation}: gave up after {limit:?} of waiting for ranks {missing:?} (DIST_COMM_TIMEOUT sets the limit, in seconds)"
+    )]
     Timeout {
         /// The call that waited.
         operation: Operation,
@@ -428,6 +431,15 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "broadcast: rank 9 is out of range, allowed are 0..4"
+        );
+        let error = CommError::Timeout {
+            operation: Operation::Barrier,
+            limit: Duration::from_secs(60),
+            missing: vec![3],
+        };
+        assert_eq!(
+            error.to_string(),
+            "barrier: gave up after 60s of waiting for ranks [3] (DIST_COMM_TIMEOUT sets the limit, in seconds)"
         );
         let error = CommError::Panicked {
             operation: Operation::Barrier,

@@ -35,6 +35,12 @@ pub enum MapError {
         /// Number of dimensions.
         ndim: usize,
     },
+    /// An axis is named, and the shape that it would be of is missing.
+    #[error("axis {axis} is named, but no shape is given: call `.shape([…])` on the builder")]
+    NoShape {
+        /// The first axis named.
+        axis: usize,
+    },
     /// An axis is named twice where each may be named once.
     #[error("axis {axis} is given twice")]
     RepeatedAxis {

@@ -6,8 +6,9 @@ use dap_protocol::Element;
 use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
-use ndarray::{ArrayD, ArrayViewD, Axis, Data, Dimension, IxDyn};
+use ndarray::{ArrayD, ArrayViewD, Axis, Data, DataMut, Dimension, IxDyn};
 
+use crate::cumulate::write;
 use crate::over::{Over, counted};
 use crate::part::Part;
 use crate::reduction::Sum;
@@ -32,7 +33,7 @@ pub trait Weights<A> {
 #[derive(Debug)]
 pub struct WeightsOf<A>(Option<(ArrayD<A>, Arc<Part>)>);
 
-/// No weights: an average is the mean, and the sum of weights the number of elements.
+/// No weights, for [`average`](LocalArrayBase::average): it is the mean, and the sum of weights the number of elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unweighted;
 
@@ -248,6 +249,24 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
         T: Cast<A>,
     {
         Ok(self.average_returned_as(weights)?.0)
+    }
+
+    /// The means by weight, of elements and weights cast to the type of `out`, written to what it owns. Collective.
+    ///
+    /// # Errors
+    /// As [`average`](Self::average), and [`ArrayError::IncompatibleArray`] when `out` is not distributed as the result.
+    pub fn average_into<S, D, C2>(
+        &self,
+        weights: impl Weights<S::Elem>,
+        out: &mut LocalArrayBase<S, D, C2>,
+    ) -> Result<(), ArrayError>
+    where
+        T: Cast<S::Elem>,
+        S: DataMut<Elem: Floating>,
+        D: Dimension,
+        C2: Communicator,
+    {
+        write(&self.average_as::<S::Elem>(weights)?, out)
     }
 
     /// The means by weight, and the sums of the weights, distributed alike. Collective.

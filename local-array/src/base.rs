@@ -31,13 +31,37 @@ pub struct LocalArrayBase<S: RawData, D, C> {
     pub(crate) comm: C,
 }
 
-/// A part that owns its elements.
+/// A part that owns its elements: what most constructors make, for example [`zeros`](LocalArrayBase::zeros).
 pub type LocalArray<T, D, C> = LocalArrayBase<OwnedRepr<T>, D, C>;
-/// A part whose elements are borrowed.
+/// A part whose elements are borrowed, as by [`view`](LocalArrayBase::view).
 pub type LocalArrayView<'a, T, D, C> = LocalArrayBase<ViewRepr<&'a T>, D, C>;
-/// A part whose elements are borrowed for writing.
+/// A part whose elements are borrowed for writing, as by [`view_mut`](LocalArrayBase::view_mut).
 pub type LocalArrayViewMut<'a, T, D, C> = LocalArrayBase<ViewRepr<&'a mut T>, D, C>;
 
+/// What an array is made of, and what it says of itself. All of it is local.
+///
+/// ```
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix2;
+///
+/// ThreadComm::run(2, |comm| {
+///     let rows = Distribution::over(2).shape([5, 4]).block(0).padding(1).build()?; // 3 rows, 2 rows
+///     let a = LocalArray::<f64, Ix2, _>::zeros(&rows, comm)?;
+///     assert_eq!((a.comm_rank(), a.comm_size(), a.comm().rank()), (comm.rank(), 2, comm.rank()));
+///     assert_eq!((a.ndim(), a.global_shape(), a.global_size()), (2, &[5, 4][..], 20));
+///     assert_eq!((a.grid_shape(), a.cart_coords()), (&[2, 1][..], Some(&[comm.rank(), 0][..])));
+///     assert_eq!(a.owned_shape(), [[3, 4], [2, 4]][comm.rank()]);
+///     assert_eq!(a.local_shape(), [[4, 4], [3, 4]][comm.rank()]); // with a row of the neighbour's
+///     assert_eq!(a.local_size(), [16, 12][comm.rank()]);
+///     assert_eq!(a.distribution(), &rows);
+///     let a = a.into_dyn().into_dimensionality::<Ix2>()?; // nothing is copied
+///     assert!(a.into_dimensionality::<ndarray::Ix3>().is_err());
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// The part of this rank from memory that is already there; nothing is copied. Local.
     ///
@@ -208,6 +232,26 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     }
 }
 
+/// The elements of this rank, as views of `ndarray`'s. All of it is local.
+///
+/// ```
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix2;
+///
+/// ThreadComm::run(2, |comm| {
+///     let rows = Distribution::over(2).shape([4, 2]).block(0).padding(1).build()?;
+///     let a = LocalArray::<i64, Ix2, _>::from_fn(&rows, comm, |g| 10 * g[0] + g[1])?;
+///     assert_eq!(a.local().column(0).to_vec(), [[0, 10, 20], [10, 20, 30]][comm.rank()]);
+///     assert_eq!(a.owned().column(0).to_vec(), [[0, 10], [20, 30]][comm.rank()]); // without padding
+///     let borrowed = a.view();
+///     assert_eq!(borrowed.local().as_ptr(), a.local().as_ptr());
+///     assert_ne!(borrowed.to_owned().local().as_ptr(), a.local().as_ptr());
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// What this rank stores, padding included: shape [`local_shape`](Self::local_shape). Local.
     #[doc(alias = "get_localarray")]
@@ -240,6 +284,28 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     }
 }
 
+/// The elements of this rank, to be changed. All of it is local.
+///
+/// ```
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix2;
+///
+/// ThreadComm::run(2, |comm| {
+///     let rows = Distribution::over(2).shape([4, 2]).block(0).padding(1).build()?;
+///     let mut a = LocalArray::<i64, Ix2, _>::zeros(&rows, comm)?;
+///     a.fill(7); // padding too
+///     a.owned_mut().fill(comm.rank() as i64);
+///     assert_eq!(a.local().column(0).to_vec(), [[0, 0, 7], [7, 1, 1]][comm.rank()]);
+///     a.local_mut()[[1, 1]] = 5;
+///     a.view_mut().exchange_halo()?; // collective
+///     let mine: ndarray::Array2<i64> = a.into_local();
+///     assert_eq!(mine.column(1).to_vec(), [[0, 5, 5], [5, 5, 1]][comm.rank()]);
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// What this rank stores, padding included, to be changed in place. Local.
     pub fn local_mut(&mut self) -> ArrayViewMut<'_, S::Elem, D> {

@@ -129,7 +129,8 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         self.distribution().coords(rank)
     }
 
-    /// The rank that stands at `coords` of the array's process grid; `None` where there is no such place. Local.
+    /// The rank that stands at `coords` of the array's process grid; `None` where there is no such place. The inverse of
+    /// [`coords_from_rank`](Self::coords_from_rank). Local.
     #[must_use]
     pub fn rank_from_coords(&self, coords: &[usize]) -> Option<usize> {
         self.distribution().rank_at(coords)

@@ -15,6 +15,15 @@ use num_complex::{Complex, Complex32, Complex64};
 /// | number | float | rounded to nearest, ties to even |
 /// | real | complex | imaginary part 0 |
 /// | complex | real | the real part |
+///
+/// Local. [`astype`](crate::LocalArrayBase::astype) casts an array.
+///
+/// ```
+/// use local_array::Cast;
+/// let byte: u8 = 300_i32.cast();
+/// let whole: i8 = 300.7_f64.cast();
+/// assert_eq!((byte, whole), (44, 127));
+/// ```
 pub trait Cast<U>: Element {
     /// The element as a `U`.
     #[must_use]

@@ -7,7 +7,24 @@ use num_complex::Complex64;
 
 use crate::{ArrayError, Cast, LocalArray, LocalArrayBase, Operand};
 
-/// How far apart two elements may be: `|a - b| <= atol + rtol · |b|`, with `NumPy`'s defaults.
+/// How far apart two elements may be: `|a - b| <= atol + rtol · |b|`, with `NumPy`'s defaults. Local.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use local_array::{ArrayError, LocalArray, Tolerance};
+/// use ndarray::Ix1;
+///
+/// ThreadComm::run(2, |comm| {
+///     let a = LocalArray::<f64, Ix1, _>::linspace(0.0, 1.0, 5, true, "b", comm)?;
+///     let mut b = a.map(|x| x + 1e-3);
+///     assert!(!a.allclose(&b, Tolerance::default())?); // collective
+///     assert!(a.allclose(&b, Tolerance::new(0.0, 1e-2))?);
+///     b.fill(f64::NAN);
+///     assert!(b.allclose(&b, Tolerance::default().equal_nan())?);
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     /// Relative to the second element; 1e-5.
@@ -29,7 +46,7 @@ impl Default for Tolerance {
 }
 
 impl Tolerance {
-    /// These tolerances; NaN is close to nothing.
+    /// These tolerances; NaN is close to nothing. Local.
     #[must_use]
     pub fn new(rtol: f64, atol: f64) -> Self {
         Self {
@@ -39,7 +56,7 @@ impl Tolerance {
         }
     }
 
-    /// The same, with NaN close to NaN.
+    /// The same, with NaN close to NaN. Local.
     #[must_use]
     pub fn equal_nan(mut self) -> Self {
         self.equal_nan = true;

@@ -172,7 +172,21 @@ fn stacked<T: Element, D: Dimension, C: Communicator + Clone>(
     LocalArray::from_part(data, Arc::new(part), comm)
 }
 
-/// How often elements are repeated: made of one number for all, or of one for each.
+/// How often [`repeat`](LocalArrayBase::repeat) repeats elements: made of one number for all, or of one for each.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix1;
+///
+/// let found = ThreadComm::run(2, |comm| {
+///     let a = LocalArray::<u8, Ix1, _>::arange(0, 3, 1, "b", comm)?;
+///     Ok::<_, ArrayError>((a.repeat(2, 0)?.gather_to(0)?, a.repeat(vec![2, 0, 1], 0)?.gather_to(0)?))
+/// })?;
+/// let lists = |(a, b): &(Option<ndarray::ArrayD<u8>>, Option<ndarray::ArrayD<u8>>)| [a, b].map(|x| x.iter().flatten().copied().collect::<Vec<_>>());
+/// assert_eq!(lists(&found[0]), [vec![0, 0, 1, 1, 2, 2], vec![0, 0, 2]]);
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Repeats {

@@ -21,7 +21,12 @@ use crate::fill::fill_by_index;
 use crate::part::Part;
 use crate::{Arithmetic, ArrayError, LocalArray, LocalArrayBase};
 
-/// Elements that have a one: every type; `true` for `bool`.
+/// Elements that have a one: every type; `true` for `bool`. Local.
+///
+/// ```
+/// use local_array::One;
+/// assert_eq!((u8::one(), f64::one(), bool::one()), (1, 1.0, true));
+/// ```
 pub trait One: Element {
     /// One.
     #[must_use]
@@ -94,9 +99,26 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
 
     /// One value everywhere, padding included. Local.
     ///
+    /// As in all constructors of this group: where first (the distribution, then the communicator), then what. Those with the
+    /// name of a function of `NumPy`'s and its arguments, as [`arange`](Self::arange), take these first.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let sums = ThreadComm::run(3, |comm| {
+    ///     let blocks = Distribution::over(3).shape([7]).block(0).build()?;
+    ///     LocalArray::<f64, Ix1, _>::full(&blocks, comm, 0.5)?.sum()
+    /// })?;
+    /// assert_eq!(sums, [3.5; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`zeros`](Self::zeros).
-    pub fn full(distribution: &Distribution, value: T, comm: C) -> Result<Self, ArrayError>
+    pub fn full(distribution: &Distribution, comm: C, value: T) -> Result<Self, ArrayError>
     where
         T: Zeroable + Copy,
     {
@@ -113,7 +135,7 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     where
         T: One,
     {
-        Self::full(distribution, T::one(), comm)
+        Self::full(distribution, comm, T::one())
     }
 
     /// Each element by its global index, padding included: `f` gets one index per dimension. Local.

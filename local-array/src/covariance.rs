@@ -104,7 +104,7 @@ where
 }
 
 impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
-    /// More variables, of the same observations: `NumPy`'s `y`. Any distribution; complex where the others are.
+    /// More variables, of the same observations: `NumPy`'s `y`. Any distribution; complex where the others are. Local.
     pub fn with<S, D, C2>(mut self, y: &LocalArrayBase<S, D, C2>) -> Self
     where
         S: Data<Elem: Summable<Mean: Floating<Center = K>>>,
@@ -120,26 +120,26 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
         self
     }
 
-    /// Whether rows are variables and columns observations, or the other way round.
+    /// Whether rows are variables and columns observations, or the other way round. Local; every rank gives the same.
     pub fn rowvar(mut self, rows: bool) -> Self {
         self.rowvar = rows;
         self
     }
 
-    /// Whether to divide by the number of observations, instead of one less.
+    /// Whether to divide by the number of observations, instead of one less. Local; every rank gives the same.
     pub fn bias(mut self, bias: bool) -> Self {
         self.bias = bias;
         self
     }
 
-    /// Divides by the number of observations less `ddof`, whatever `bias` is.
+    /// Divides by the number of observations less `ddof`, whatever `bias` is. Local; every rank gives the same.
     pub fn ddof(mut self, ddof: impl Into<f64>) -> Self {
         self.ddof = Some(ddof.into());
         self
     }
 
     /// The same bits for any distribution and number of ranks: products are added up exactly. A rank then has all variables
-    /// of its share of the observations, and all products of one variable at a time.
+    /// of its share of the observations, and all products of one variable at a time. Local; every rank calls it or none.
     pub fn reproducible(mut self) -> Self {
         self.exact = true;
         self

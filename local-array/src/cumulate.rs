@@ -22,126 +22,95 @@ const TAG: u32 = 0x4355;
 /// How two partial results are joined.
 type Join<A> = fn(<A as Accumulate>::Acc, <A as Accumulate>::Acc) -> <A as Accumulate>::Acc;
 
+/// A cumulation in three forms: in the type of a sum, in one that is chosen, and into an array that is there.
+macro_rules! cumulations {
+    ($($(#[$doc:meta])* $name:ident $as:ident $into:ident: $what:literal, $done:literal, $join:path;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(
+            &self,
+            axis: impl Into<Option<i32>>,
+        ) -> Result<LocalArray<<S::Elem as Summable>::Sum, IxDyn, C>, ArrayError>
+        where
+            S::Elem: Summable,
+        {
+            self.$as(axis)
+        }
+
+        #[doc = concat!("The ", $what, " up to each element, cast to `A` and ", $done, " in it (`NumPy`'s `dtype=`). Collective.")]
+        ///
+        /// # Errors
+        /// As [`cumsum`](Self::cumsum).
+        pub fn $as<A: Accumulate>(
+            &self,
+            axis: impl Into<Option<i32>>,
+        ) -> Result<LocalArray<A, IxDyn, C>, ArrayError>
+        where
+            S::Elem: Cast<A>,
+        {
+            self.cumulated(stringify!($name), axis.into(), $join)
+        }
+
+        #[doc = concat!("The ", $what, " up to each element, ", $done, " in the type of `out` and written to what it owns. Collective.")]
+        ///
+        /// # Errors
+        /// As [`cumsum`](Self::cumsum), and [`ArrayError::IncompatibleArray`] when `out` is not distributed as the result.
+        pub fn $into<S2, D2, C2>(
+            &self,
+            axis: impl Into<Option<i32>>,
+            out: &mut LocalArrayBase<S2, D2, C2>,
+        ) -> Result<(), ArrayError>
+        where
+            S::Elem: Cast<S2::Elem>,
+            S2: DataMut<Elem: Accumulate>,
+            D2: Dimension,
+            C2: Communicator,
+        {
+            write(&self.$as(axis)?, out)
+        }
+    )*};
+}
+
 impl<S, D, C> LocalArrayBase<S, D, C>
 where
     S: Data<Elem: Element>,
     D: Dimension,
     C: Communicator + Clone,
 {
-    /// The sums of the elements up to each, along an axis; without one, of all elements in C order. Collective; every rank gives
-    /// the same axis, negative from the end.
-    ///
-    /// Along an axis the result has this array's shape and distribution. Without one it is of one dimension: distributed as
-    /// this array where that has one too, else in blocks over all ranks. The type is that of a [`sum`](Self::sum). Padding of the
-    /// result is zero.
-    ///
-    /// ```
-    /// use dist_comm::ThreadComm;
-    /// use dist_maps::Distribution;
-    /// use local_array::{ArrayError, LocalArray};
-    /// use ndarray::{Ix2, array};
-    ///
-    /// let found = ThreadComm::run(2, |comm| {
-    ///     let columns = Distribution::over(2).shape([2, 3]).block(1).build()?;
-    ///     let a = LocalArray::<i16, Ix2, _>::from_fn(&columns, comm, |g| (g[0] * 3 + g[1]) as i16)?;
-    ///     Ok::<_, ArrayError>((a.cumsum(-1)?.gather_to(0)?, a.cumsum(None)?.gather_to(0)?, a.cumprod_as::<u8>(0)?.sum()?))
-    /// })?;
-    /// assert_eq!(found[0].0, Some(array![[0_i64, 1, 3], [3, 7, 12]].into_dyn()));
-    /// assert_eq!(found[0].1, Some(array![0, 1, 3, 6, 10, 15].into_dyn()));
-    /// assert_eq!(found[0].2, 3 + 0 + 4 + 10);
-    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The same on every rank: [`ArrayError::Argument`] for an axis that is not there or differs between the ranks,
-    /// [`ArrayError::Plan`] where elements have to move and explicit lists leave an index out, [`ArrayError::Agreed`] when a
-    /// rank cannot have the memory, [`ArrayError::Comm`].
-    pub fn cumsum(
-        &self,
-        axis: impl Into<Option<i32>>,
-    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, IxDyn, C>, ArrayError>
-    where
-        S::Elem: Summable,
-    {
-        self.cumsum_as(axis)
-    }
-
-    /// The sums up to each element, cast to `A` and added up in it (`NumPy`'s `dtype=`). Collective.
-    ///
-    /// # Errors
-    /// As [`cumsum`](Self::cumsum).
-    pub fn cumsum_as<A: Accumulate>(
-        &self,
-        axis: impl Into<Option<i32>>,
-    ) -> Result<LocalArray<A, IxDyn, C>, ArrayError>
-    where
-        S::Elem: Cast<A>,
-    {
-        self.cumulated("cumsum", axis.into(), Accumulator::add)
-    }
-
-    /// The sums up to each element, added up in the type of `out` and written to what it owns. Collective.
-    ///
-    /// # Errors
-    /// As [`cumsum`](Self::cumsum), and [`ArrayError::IncompatibleArray`] when `out` is not distributed as the result.
-    pub fn cumsum_into<S2, D2, C2>(
-        &self,
-        axis: impl Into<Option<i32>>,
-        out: &mut LocalArrayBase<S2, D2, C2>,
-    ) -> Result<(), ArrayError>
-    where
-        S::Elem: Cast<S2::Elem>,
-        S2: DataMut<Elem: Accumulate>,
-        D2: Dimension,
-        C2: Communicator,
-    {
-        write(&self.cumsum_as(axis)?, out)
-    }
-
-    /// The products of the elements up to each; all else as for [`cumsum`](Self::cumsum). Collective.
-    ///
-    /// # Errors
-    /// As [`cumsum`](Self::cumsum).
-    pub fn cumprod(
-        &self,
-        axis: impl Into<Option<i32>>,
-    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, IxDyn, C>, ArrayError>
-    where
-        S::Elem: Summable,
-    {
-        self.cumprod_as(axis)
-    }
-
-    /// The products up to each element, cast to `A` and multiplied in it. Collective.
-    ///
-    /// # Errors
-    /// As [`cumsum`](Self::cumsum).
-    pub fn cumprod_as<A: Accumulate>(
-        &self,
-        axis: impl Into<Option<i32>>,
-    ) -> Result<LocalArray<A, IxDyn, C>, ArrayError>
-    where
-        S::Elem: Cast<A>,
-    {
-        self.cumulated("cumprod", axis.into(), Accumulator::mul)
-    }
-
-    /// The products up to each element, multiplied in the type of `out` and written to what it owns. Collective.
-    ///
-    /// # Errors
-    /// As [`cumsum_into`](Self::cumsum_into).
-    pub fn cumprod_into<S2, D2, C2>(
-        &self,
-        axis: impl Into<Option<i32>>,
-        out: &mut LocalArrayBase<S2, D2, C2>,
-    ) -> Result<(), ArrayError>
-    where
-        S::Elem: Cast<S2::Elem>,
-        S2: DataMut<Elem: Accumulate>,
-        D2: Dimension,
-        C2: Communicator,
-    {
-        write(&self.cumprod_as(axis)?, out)
+    cumulations! {
+        /// The sums of the elements up to each, along an axis; without one, of all elements in C order. Collective; every rank gives
+        /// the same axis, negative from the end.
+        ///
+        /// Along an axis the result has this array's shape and distribution. Without one it is of one dimension: distributed as
+        /// this array where that has one too, else in blocks over all ranks. The type is that of a [`sum`](Self::sum). Padding of the
+        /// result is zero.
+        ///
+        /// ```
+        /// use dist_comm::ThreadComm;
+        /// use dist_maps::Distribution;
+        /// use local_array::{ArrayError, LocalArray};
+        /// use ndarray::{Ix2, array};
+        ///
+        /// let found = ThreadComm::run(2, |comm| {
+        ///     let columns = Distribution::over(2).shape([2, 3]).block(1).build()?;
+        ///     let a = LocalArray::<i16, Ix2, _>::from_fn(&columns, comm, |g| (g[0] * 3 + g[1]) as i16)?;
+        ///     Ok::<_, ArrayError>((a.cumsum(-1)?.gather_to(0)?, a.cumsum(None)?.gather_to(0)?, a.cumprod_as::<u8>(0)?.sum()?))
+        /// })?;
+        /// assert_eq!(found[0].0, Some(array![[0_i64, 1, 3], [3, 7, 12]].into_dyn()));
+        /// assert_eq!(found[0].1, Some(array![0, 1, 3, 6, 10, 15].into_dyn()));
+        /// assert_eq!(found[0].2, 3 + 0 + 4 + 10);
+        /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+        /// ```
+        ///
+        /// # Errors
+        /// The same on every rank: [`ArrayError::Argument`] for an axis that is not there or differs between the ranks,
+        /// [`ArrayError::Plan`] where elements have to move and explicit lists leave an index out, [`ArrayError::Agreed`] when a
+        /// rank cannot have the memory, [`ArrayError::Comm`].
+        cumsum cumsum_as cumsum_into: "sums", "added up", Accumulator::add;
+        /// The products of the elements up to each; all else as for [`cumsum`](Self::cumsum). Collective.
+        ///
+        /// # Errors
+        /// As [`cumsum`](Self::cumsum).
+        cumprod cumprod_as cumprod_into: "products", "multiplied", Accumulator::mul;
     }
 
     fn cumulated<A: Accumulate>(
@@ -307,7 +276,7 @@ impl<T: Element, C: Communicator + Clone> LocalArrayView<'_, T, IxDyn, C> {
 }
 
 /// Copies what is owned to an array distributed alike.
-fn write<A, S, D, C, C1>(
+pub(crate) fn write<A, S, D, C, C1>(
     from: &LocalArray<A, IxDyn, C1>,
     out: &mut LocalArrayBase<S, D, C>,
 ) -> Result<(), ArrayError>

@@ -10,6 +10,20 @@ use dist_maps::{MapError, PlanError};
 ///
 /// `DistArray`'s names are variants. In a collective call the error is the same on every rank: it follows from metadata that
 /// every rank has, or the ranks agree on it ([`ArrayError::Agreed`]).
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix1;
+///
+/// let error = ThreadComm::run(2, |comm| {
+///     let three = Distribution::over(3).shape([6]).block(0).build()?;
+///     LocalArray::<f64, Ix1, _>::zeros(&three, comm).map(|_| ()) // two ranks, and a distribution over three
+/// });
+/// let text = error.unwrap_err().to_string();
+/// assert!(text.contains("the communicator has 2 rank(s), the distribution is over 3"), "{text}");
+/// ```
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArrayError {
@@ -113,7 +127,8 @@ pub enum ArrayError {
     },
     /// Windows that reach beyond what the ranks store of their neighbours.
     #[error(
-        "axis {axis}: windows of width {given} need {given} element(s) of padding, the distribution has {allowed}"
+        "axis {axis}: windows of width {given} need {given} element(s) of padding, the distribution has {allowed}; \
+         `.padding({given})` makes it with more"
     )]
     Padding {
         /// The dimension.
@@ -122,6 +137,16 @@ pub enum ArrayError {
         given: usize,
         /// The least that a rank has towards a neighbour.
         allowed: usize,
+    },
+    /// Windows over an axis whose neighbouring elements do not lie side by side.
+    #[error(
+        "axis {axis} is {given}: windows need block axes, whose ranks store their neighbours' elements as padding"
+    )]
+    NotBlocks {
+        /// The dimension.
+        axis: usize,
+        /// How it is distributed: `"cyclic"` or `"unstructured"`.
+        given: &'static str,
     },
     /// A flat index, or a global index, outside the array.
     #[error("{what} {given} is outside the array, allowed: 0..{allowed}")]

@@ -14,6 +14,21 @@ where
 {
     /// The protocol's metadata of this rank's part. Local.
     ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([5]).block(0).build()?;
+    ///     let a = LocalArray::<f64, Ix1, _>::zeros(&blocks, comm)?;
+    ///     assert_eq!(a.dim_data()?, blocks.dim_data(comm.rank())?);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ArrayError::Map`], which a distribution that was made does not give.
     pub fn dim_data(&self) -> Result<DimData, ArrayError> {

@@ -89,8 +89,8 @@ impl<C: Communicator> HaloExchanger<C> {
         &self.plan
     }
 
-    /// Fills the padding of `array` from the ranks that own its elements; on a periodic axis from the other end too.
-    /// Collective.
+    /// Fills the padding of `array` from the ranks that own its elements; on a periodic axis from the other end too. Without
+    /// padding there is nothing to do. Collective.
     ///
     /// # Errors
     /// [`ArrayError::IncompatibleArray`] when the array is not distributed as planned, the same on every rank;
@@ -188,6 +188,30 @@ where
     /// Fills the padding from the ranks that own its elements; on a periodic axis from the other end too. Collective.
     ///
     /// Any width, over several neighbours, corners included. For repeated use see [`HaloExchanger`].
+    ///
+    /// An array without padding has nothing to be filled, which is no error: on one rank, or where an axis is not distributed,
+    /// that is so in a program that is right. Where padding was forgotten, [`map_windows`](Self::map_windows) says so, with the
+    /// width it needs.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let parts = ThreadComm::run(2, |comm| {
+    ///     // a ring of 4 cells, 1..=4 of a shape of 4 + 2: the places 0 and 5 are for the other end
+    ///     let ring = Distribution::over(2).shape([4 + 2]).block(0).padding(1).periodic(0).build()?;
+    ///     let mut a = LocalArray::<i64, Ix1, _>::from_fn(&ring, comm, |g| if (1..=4).contains(&g[0]) { g[0] * 10 } else { 0 })?;
+    ///     a.exchange_halo()?; // collective
+    ///     let mut bare = LocalArray::<i64, Ix1, _>::ones(&Distribution::over(2).shape([6]).block(0).build()?, comm)?;
+    ///     bare.exchange_halo()?; // nothing to do
+    ///     assert!(matches!(bare.map_windows(1, |w| w.sum()), Err(ArrayError::Padding { axis: 0, given: 1, allowed: 0 })));
+    ///     Ok::<_, ArrayError>(a.local().to_vec())
+    /// })?;
+    /// assert_eq!(parts, [[40, 10, 20, 30], [20, 30, 40, 10]]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::IncompatibleArray`] when the ranks have the array in different distributions,

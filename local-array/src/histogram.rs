@@ -73,7 +73,7 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 
 impl<T, C> Histogram<'_, T, C> {
     /// Bins of one width between these two, instead of between the least and the greatest element. Not looked at where the
-    /// edges are given.
+    /// edges are given. Local; every rank gives the same.
     pub fn range(mut self, low: f64, high: f64) -> Self {
         self.range = Some((low, high));
         self

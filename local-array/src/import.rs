@@ -7,13 +7,39 @@ use dap_protocol::{
 };
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
-use ndarray::{ArrayBase, Dimension, IxDyn, OwnedRepr, RawData, ShapeBuilder};
+use ndarray::{
+    ArrayBase, ArrayView, ArrayViewMut, Dimension, IxDyn, OwnedRepr, RawData, ShapeBuilder,
+    ShapeError, StrideShape, ViewRepr,
+};
 
 use crate::metadata;
 use crate::part::{Part, check_ndim};
 use crate::{ArrayError, LocalArrayBase};
 
-/// A buffer that becomes an `ndarray` without a copy. Open: implement it for yours.
+/// A buffer that becomes an `ndarray` without a copy: an `ndarray` of any storage, or a [`HostArray`], owned or borrowed.
+/// Open: implement it for yours. Local.
+///
+/// Who takes a buffer decides by its storage what comes of it: [`LocalArray`](crate::LocalArray) of an owned one,
+/// [`LocalArrayView`](crate::LocalArrayView) of a borrowed one, which [`to_owned`](LocalArrayBase::to_owned) copies where it has
+/// to be kept.
+///
+/// ```
+/// use dap_protocol::{DimData, DimDict, DistBuffer, DistributedArray, HostArray};
+/// use dist_comm::{Communicator, ThreadComm};
+/// use local_array::{ArrayError, LocalArrayView};
+/// use ndarray::Ix1;
+///
+/// let sums = ThreadComm::run(2, |comm| {
+///     let part = HostArray::new(vec![2], vec![1.5, comm.rank() as f64])?;
+///     let dim_data = DimData::new(vec![DimDict::block(4, 2, comm.rank(), [0..2, 2..4][comm.rank()].clone())?]);
+///     let kept = DistBuffer::new(dim_data, part)?; // what a reader of files gives
+///     let view = LocalArrayView::<f64, Ix1, _>::from_distarray(kept.distarray(), comm)?; // borrows from `kept`
+///     assert!(std::ptr::eq(view.local().as_ptr(), kept.buffer().data().as_ptr()));
+///     view.to_owned().sum()
+/// })?;
+/// assert_eq!(sums, [4.0, 4.0]);
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 pub trait IntoLocal: LocalBuffer {
     /// The storage of the array: owned or borrowed.
     type Storage: RawData;
@@ -31,16 +57,47 @@ impl<T: Element> IntoLocal for HostArray<T> {
     fn into_local(self) -> Result<ArrayBase<OwnedRepr<T>, IxDyn>, ArrayError> {
         let (shape, data, order) = self.into_parts();
         let given = data.len();
-        let dim = IxDyn(&shape).set_f(order == Order::Fortran);
-        ArrayBase::from_shape_vec(dim, data).map_err(|_| {
-            dap_protocol::ProtocolError::ElementCount {
-                shape,
-                expected: None,
-                given,
-            }
-            .into()
-        })
+        ArrayBase::from_shape_vec(ordered(&shape, order), data)
+            .map_err(|error| not_of_shape(error, &shape, given))
     }
+}
+
+impl<'a, T: Element> IntoLocal for &'a HostArray<T> {
+    type Storage = ViewRepr<&'a T>;
+
+    fn into_local(self) -> Result<ArrayView<'a, T, IxDyn>, ArrayError> {
+        let data = self.data();
+        ArrayView::from_shape(ordered(self.shape(), self.order()), data)
+            .map_err(|error| not_of_shape(error, self.shape(), data.len()))
+    }
+}
+
+impl<'a, T: Element> IntoLocal for &'a mut HostArray<T> {
+    type Storage = ViewRepr<&'a mut T>;
+
+    fn into_local(self) -> Result<ArrayViewMut<'a, T, IxDyn>, ArrayError> {
+        let (shape, order) = (LocalBuffer::shape(self).to_vec(), self.order());
+        let data = self.data_mut();
+        let given = data.len();
+        ArrayViewMut::from_shape(ordered(&shape, order), data)
+            .map_err(|error| not_of_shape(error, &shape, given))
+    }
+}
+
+/// A shape whose elements stand in `order`.
+fn ordered(shape: &[usize], order: Order) -> StrideShape<IxDyn> {
+    IxDyn(shape).set_f(order == Order::Fortran).into()
+}
+
+/// What a host array does not give: it was checked when it was made.
+fn not_of_shape(_: ShapeError, shape: &[usize], given: usize) -> ArrayError {
+    let shape = shape.to_vec();
+    dap_protocol::ProtocolError::ElementCount {
+        shape,
+        expected: None,
+        given,
+    }
+    .into()
 }
 
 impl<S, D> IntoLocal for ArrayBase<S, D>
@@ -145,4 +202,26 @@ pub(crate) fn part_of_all<D: Dimension, C: Communicator>(
     let distribution = metadata::whole(&parts)?;
     check_ndim::<D>(&distribution)?;
     Part::new(Arc::new(distribution), comm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn borrowed_host_arrays_are_used_where_they_lie() {
+        let data = vec![0_i32, 1, 2, 3, 4, 5];
+        for order in [Order::C, Order::Fortran] {
+            let mut host = HostArray::with_order(vec![2, 3], data.clone(), order).unwrap();
+            let at = host.data().as_ptr();
+            let wanted = host.clone().into_local().unwrap();
+            let view = (&host).into_local().unwrap();
+            assert_eq!((view.as_ptr(), &view), (at, &wanted.view()));
+            assert_eq!(view[[1, 0]], if order == Order::C { 3 } else { 1 });
+            let mut view = (&mut host).into_local().unwrap();
+            assert_eq!(view.as_ptr(), at);
+            view[[1, 2]] = 9; // the last one in either order
+            assert_eq!(host.data()[5], 9);
+        }
+    }
 }

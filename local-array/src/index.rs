@@ -11,6 +11,23 @@ use ndarray::{Data, DataMut, Dimension, IxDyn, RawData};
 use crate::take::resolved;
 use crate::{ArrayError, IndexMode, LocalArrayBase};
 
+/// Local positions and global indices. All of it is local.
+///
+/// ```
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix1;
+///
+/// ThreadComm::run(2, |comm| {
+///     let cyclic = Distribution::over(2).shape([5]).cyclic(0).build()?;
+///     let a = LocalArray::<f64, Ix1, _>::zeros(&cyclic, comm)?;
+///     assert_eq!(a.local_from_global(&[3]), [None, Some(vec![1])][comm.rank()]);
+///     assert_eq!(a.global_from_local(&[1]), Some(vec![2 + comm.rank() as i64]));
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// The local position of a global index, one number per dimension; `None` where this rank does not store it. Local.
     ///
@@ -62,7 +79,7 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
             .zip(self.part.global_of(axis, len - 1)))
     }
 
-    /// The flat index of a global one, in C order over the global shape. Local.
+    /// The flat index of a global one, in C order over the global shape; back by [`unpack_index`](Self::unpack_index). Local.
     ///
     /// # Errors
     /// [`ArrayError::Map`] when there is not one number per dimension, or one lies outside; [`ArrayError::OutOfBounds`] for a
@@ -107,7 +124,8 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 }
 
 impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
-    /// The element at a local position; `None` beyond what is stored. Local.
+    /// The element at a local position; `None` beyond what is stored. By global index it is
+    /// [`checked_getitem`](Self::checked_getitem). Local.
     #[must_use]
     pub fn get(&self, local: &[usize]) -> Option<S::Elem>
     where
@@ -143,6 +161,24 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     }
 }
 
+/// Setting elements that this rank stores. Local.
+///
+/// ```
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix1;
+///
+/// ThreadComm::run(2, |comm| {
+///     let blocks = Distribution::over(2).shape([4]).block(0).build()?;
+///     let mut a = LocalArray::<i32, Ix1, _>::zeros(&blocks, comm)?;
+///     assert!(a.set(&[0], 5)); // of each rank the first
+///     assert_eq!(a.checked_setitem(&[3], 9), comm.rank() == 1);
+///     assert_eq!(a.local().to_vec(), [[5, 0], [5, 9]][comm.rank()]);
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// Sets the element at a local position; false beyond what is stored. Local.
     pub fn set(&mut self, local: &[usize], value: S::Elem) -> bool {

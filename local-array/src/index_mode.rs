@@ -2,7 +2,7 @@
 
 use crate::ArrayError;
 
-/// What an index outside `0..n` means: `NumPy`'s `mode` of `take`, `put` and `choose`.
+/// What an index outside `0..n` means: `NumPy`'s `mode` of [`take`](crate::LocalArrayBase::take), `put` and `choose`.
 ///
 /// | index, of 5 | `Raise` | `Wrap` | `Clip` |
 /// |---|---|---|---|

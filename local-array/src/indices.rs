@@ -14,8 +14,8 @@ mod sealed {
 
 /// Indices that every rank gives alike: one number, a list, or an `ndarray` of any dimension. Sealed.
 ///
-/// For indices that are spread over the ranks themselves see [`take_at`](crate::LocalArrayBase::take_at) and
-/// [`put_at`](crate::LocalArrayBase::put_at).
+/// For indices that are spread over the ranks themselves see [`take_at`](crate::LocalArrayBase::take_at),
+/// [`take_at_along`](crate::LocalArrayBase::take_at_along) and [`put_at`](crate::LocalArrayBase::put_at).
 pub trait Indices: sealed::Sealed {
     /// The indices.
     #[doc(hidden)]

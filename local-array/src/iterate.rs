@@ -95,12 +95,12 @@ where
         }
     }
 
-    /// Access by global index, under `DistArray`'s name. Local.
+    /// Access by global index, under `DistArray`'s name: see [`GlobalIndex`]. Local.
     pub fn global_index(&self) -> GlobalIndex<&Self> {
         GlobalIndex(self)
     }
 
-    /// The same for writing. Local.
+    /// The same for writing: see [`GlobalIndex`]. Local.
     pub fn global_index_mut(&mut self) -> GlobalIndex<&mut Self> {
         GlobalIndex(self)
     }

@@ -14,7 +14,7 @@ use crate::{
     Sortable, Summable,
 };
 
-/// Elements that have a median: all types.
+/// Elements that have a [`median`](LocalArrayBase::median): all types.
 pub trait Middle: Sortable + Ordered + Summable {}
 
 impl<T: Sortable + Ordered + Summable> Middle for T {}

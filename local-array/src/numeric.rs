@@ -10,6 +10,13 @@ use num_complex::{Complex32, Complex64};
 /// Elements with `+ - * /` and a sign: all but `bool`.
 ///
 /// Integers wrap; their division truncates, and is 0 where the divisor is.
+///
+/// Local.
+///
+/// ```
+/// use local_array::Arithmetic;
+/// assert_eq!((250_u8.plus(10), 7_i32.over(0), (-7_i32).modulo(3)), (4, 0, -1));
+/// ```
 pub trait Arithmetic: Element {
     /// One.
     const ONE: Self;
@@ -34,6 +41,13 @@ pub trait Arithmetic: Element {
 }
 
 /// Elements with `& | ^ !`: `bool` and the integers.
+///
+/// Local.
+///
+/// ```
+/// use local_array::Bitwise;
+/// assert_eq!((6_u8.and(3), true.xor(true), 0_u8.inverted()), (2, false, 255));
+/// ```
 pub trait Bitwise: Element {
     /// `self & other`.
     #[must_use]
@@ -51,6 +65,14 @@ pub trait Bitwise: Element {
 
 /// Elements that have a least and a greatest. Complex ones are ordered by their real parts, then by the imaginary ones, and
 /// are NaN where either part is.
+///
+/// Local.
+///
+/// ```
+/// use local_array::Ordered;
+/// assert_eq!((2_i32.lesser(3), 1.0_f64.is_less(f64::NAN)), (2, false));
+/// assert!(1.0_f64.greater(f64::NAN).is_nan());
+/// ```
 pub trait Ordered: Element {
     /// The lesser; NaN where one is NaN.
     #[must_use]

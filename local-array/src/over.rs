@@ -134,7 +134,7 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 }
 
 impl<T, C> Over<'_, T, C> {
-    /// Keeps the reduced axes, with one element each.
+    /// Keeps the reduced axes, with one element each. Local; every rank calls it or none.
     pub fn keepdims(mut self) -> Self {
         self.keepdims = true;
         self

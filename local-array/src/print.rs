@@ -15,7 +15,7 @@ pub use self::words::Printed;
 
 use crate::{ArrayError, LocalArrayBase};
 
-/// How arrays become text; the names and defaults are `NumPy`'s.
+/// How arrays become text; the names and defaults are `NumPy`'s. [`set_printoptions`] sets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PrintOptions {
     /// Digits after the decimal point, at most: 8.
@@ -46,7 +46,7 @@ thread_local! {
     static OPTIONS: Cell<PrintOptions> = Cell::new(PrintOptions::default());
 }
 
-/// The options in force on this rank: on this thread. Local.
+/// The options in force on this rank: on this thread; see [`set_printoptions`]. Local.
 #[must_use]
 pub fn get_printoptions() -> PrintOptions {
     OPTIONS.get()

@@ -29,12 +29,25 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 
     /// A hash of which elements lie on which rank in which order; the same for compatible arrays, on every rank, platform and
     /// run. Padding does not count. Local.
+    ///
+    /// ```
+    /// use dist_comm::SingleComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::LocalArray;
+    /// use ndarray::Ix1;
+    ///
+    /// let zeros = |d: &Distribution| LocalArray::<u8, Ix1, _>::zeros(d, SingleComm::new());
+    /// let (whole, block) = (Distribution::over(1).shape([9]), Distribution::over(1).shape([9]).block(0));
+    /// let (a, b) = (zeros(&whole.build()?)?, zeros(&block.build()?)?);
+    /// assert_eq!(a.compatibility_hash(), b.compatibility_hash()); // one rank has all, in order
+    /// # Ok::<(), local_array::ArrayError>(())
+    /// ```
     #[must_use]
     pub fn compatibility_hash(&self) -> u64 {
         self.distribution().compatibility_hash()
     }
 
-    /// Type of the elements. Local.
+    /// Type of the elements; see [`dist`](Self::dist). Local.
     #[must_use]
     pub fn dtype(&self) -> ElementType
     where
@@ -43,13 +56,13 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         S::Elem::TYPE
     }
 
-    /// Size of one element, in bytes. Local.
+    /// Size of one element, in bytes; see [`dist`](Self::dist). Local.
     #[must_use]
     pub fn itemsize(&self) -> usize {
         size_of::<S::Elem>()
     }
 
-    /// Bytes of all elements of the whole array, without padding. Local.
+    /// Bytes of all elements of the whole array, without padding; see [`dist`](Self::dist). Local.
     #[must_use]
     pub fn nbytes(&self) -> u128 {
         self.global_size().saturating_mul(self.itemsize() as u128)
@@ -58,6 +71,21 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 
 impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// Replaces what this rank stores, padding included; nothing is copied. Local.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::{Ix1, array};
+    ///
+    /// let sums = ThreadComm::run(2, |comm| {
+    ///     let mut a = LocalArray::<i64, Ix1, _>::arange(0, 4, 1, "b", comm)?;
+    ///     a.set_localarray(array![5, 6])?;
+    ///     assert!(a.set_localarray(array![5, 6, 7]).is_err());
+    ///     a.sum()
+    /// })?;
+    /// assert_eq!(sums, [22; 2]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// [`ArrayError::LocalShape`] when it is not of shape [`local_shape`](LocalArrayBase::local_shape); the array is left as

@@ -25,6 +25,7 @@
 mod beta;
 mod draw;
 mod label;
+mod legacy;
 mod permutation;
 mod stream;
 
@@ -55,6 +56,25 @@ use crate::{ArrayError, LocalArray, LocalArrayBase};
 ///
 /// The numbers are part of what this crate promises: a later version gives the same ones. They are the same on all machines but
 /// for `f64`'s `exp` and `ln`, which come from one portable library.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray, random::Random};
+/// use ndarray::Ix1;
+///
+/// ThreadComm::run(2, |comm| {
+///     let blocks = Distribution::over(2).shape([8]).block(0).build()?;
+///     let mut random = Random::new(7);
+///     let first: LocalArray<f64, Ix1, _> = random.rand(&blocks, comm)?;
+///     let second: LocalArray<f64, Ix1, _> = random.rand(&blocks, comm)?;
+///     assert_ne!(first.local(), second.local());
+///     random.seed(7);
+///     assert_eq!(first.local(), random.rand::<f64, Ix1, _>(&blocks, comm)?.local());
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random {
     seed: u64,
@@ -82,6 +102,29 @@ impl Random {
 
     /// An array of independent draws, padding included. Local; every rank gives the same draw and distribution. The named
     /// methods below are this one with a draw.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, random::{Draw, Random}};
+    /// use ndarray::Ix1;
+    ///
+    /// /// A coin that shows heads once in eight throws.
+    /// struct Coin;
+    /// impl Draw<bool> for Coin {
+    ///     fn draw(&self, words: &[u64]) -> Option<bool> {
+    ///         Some(words[0] % 8 == 0)
+    ///     }
+    /// }
+    ///
+    /// let heads = ThreadComm::run(3, |comm| {
+    ///     let blocks = Distribution::over(3).shape([8000]).block(0).build()?;
+    ///     let throws: LocalArray<bool, Ix1, _> = Random::new(2).array(&Coin, &blocks, comm)?;
+    ///     throws.sum_as::<u32>() // collective
+    /// })?;
+    /// assert!((900..1100).contains(&heads[0]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`LocalArray::zeros`]; [`ArrayError::Map`] when the elements are more than 64 bits count.
@@ -161,7 +204,7 @@ impl Random {
         self.array(&StandardUniform, distribution, comm)
     }
 
-    /// Normal with mean 0 and deviation 1. Local.
+    /// Normal with mean 0 and deviation 1; as all of these in the example of [`rand`](Self::rand). Local.
     ///
     /// # Errors
     /// As [`array`](Self::array).
@@ -173,7 +216,7 @@ impl Random {
         self.array(&StandardNormal, distribution, comm)
     }
 
-    /// Normal with mean `loc` and standard deviation `scale`. Local.
+    /// Normal with mean `loc` and standard deviation `scale`; see [`rand`](Self::rand). Local.
     ///
     /// # Errors
     /// As [`Normal::new`] and [`array`](Self::array).
@@ -187,7 +230,7 @@ impl Random {
         self.array(&Normal::new(loc, scale)?, distribution, comm)
     }
 
-    /// Uniform in `[low, high)`. Local.
+    /// Uniform in `[low, high)`; see [`rand`](Self::rand). Local.
     ///
     /// # Errors
     /// As [`Uniform::new`] and [`array`](Self::array).
@@ -201,7 +244,7 @@ impl Random {
         self.array(&Uniform::new(low, high)?, distribution, comm)
     }
 
-    /// Exponential with mean `scale`. Local.
+    /// Exponential with mean `scale`; see [`rand`](Self::rand). Local.
     ///
     /// # Errors
     /// As [`Exponential::new`] and [`array`](Self::array).
@@ -214,7 +257,8 @@ impl Random {
         self.array(&Exponential::new(scale)?, distribution, comm)
     }
 
-    /// Beta with parameters `a` and `b`: density `x^(a-1) (1-x)^(b-1)`, in `[0, 1]`. Local.
+    /// Beta with parameters `a` and `b`: density `x^(a-1) (1-x)^(b-1)`, in `[0, 1]`; see
+    /// [`rand`](Self::rand). Local.
     ///
     /// # Errors
     /// As [`Beta::new`] and [`array`](Self::array).
@@ -229,7 +273,7 @@ impl Random {
     }
 
     /// Integers of `low..high`, each as likely; of `0..low` where `high` is `None`, as in `DistArray`. `T` may be `bool` with 2.
-    /// Local.
+    /// See [`rand`](Self::rand). Local.
     ///
     /// # Errors
     /// As [`Randint::new`] and [`array`](Self::array).
@@ -317,7 +361,7 @@ impl Random {
         permutation::shuffle(&mut self.stream(), array)
     }
 
-    /// A shuffled copy: `NumPy`'s `permutation` of an array. Collective.
+    /// A shuffled copy: `NumPy`'s `permutation` of an array; see [`permutation`](Self::permutation). Collective.
     ///
     /// # Errors
     /// As [`shuffle`](Self::shuffle).

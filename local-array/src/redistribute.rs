@@ -84,6 +84,20 @@ where
     /// distributed (`DistArray`'s `asdist`; its `redist` is [`redist`](Self::redist)). The shape may be another one of as many
     /// elements. `grid` is the process grid, chosen where it is `None`. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::{Ix1, Ix2};
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let a = LocalArray::<i64, Ix1, _>::arange(0, 6, 1, "c", comm)?;
+    ///     let b: LocalArray<i64, Ix2, _> = a.asdist(&[2, 3], "bn", None)?; // a row on each rank
+    ///     assert_eq!((b.dist(), b.local_shape()), ("bn".to_owned(), &[1, 3][..]));
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`redistribute`](Self::redistribute); [`ArrayError::InvalidMapCode`] for another letter.
     pub fn asdist<D2: Dimension>(

@@ -35,7 +35,7 @@ where
     ///
     /// let sums = ThreadComm::run(4, |comm| {
     ///     let blocks = Distribution::over(4).shape([30, 40]).block(0).block(1).padding(2).build()?;
-    ///     LocalArray::<i16, Ix2, _>::full(&blocks, 30_000, comm)?.sum()
+    ///     LocalArray::<i16, Ix2, _>::full(&blocks, comm, 30_000)?.sum()
     /// })?;
     /// assert_eq!(sums, [36_000_000_i64; 4]);
     /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
@@ -59,7 +59,7 @@ where
     /// use ndarray::Ix1;
     ///
     /// let whole = Distribution::over(1).shape([3]).build()?;
-    /// let a = LocalArray::<i8, Ix1, _>::full(&whole, 100, SingleComm::new())?;
+    /// let a = LocalArray::<i8, Ix1, _>::full(&whole, SingleComm::new(), 100)?;
     /// assert_eq!((a.sum()?, a.sum_as::<i8>()?, a.sum_as::<f32>()?), (300, 44, 300.0));
     /// assert_eq!((a.prod()?, a.mean_as::<i32>()?, a.var(0)?, a.ptp()?, a.argmax()?), (1_000_000, 100, 0.0, 0, 0));
     /// # Ok::<(), local_array::ArrayError>(())

@@ -14,7 +14,8 @@ use crate::over::counted;
 use crate::reduction::{CHUNK, Exact};
 use crate::{ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Over, Real, Summable};
 
-/// Floats and complex numbers, as the one or two `f64` numbers that they are. Sealed, as elements are.
+/// Floats and complex numbers, as the one or two `f64` numbers that they are: what [`reproducible`](LocalArrayBase::reproducible) sums add up.
+/// Sealed, as elements are. Local.
 pub trait Parts: Floating {
     /// 1, or 2 for complex numbers.
     #[doc(hidden)]

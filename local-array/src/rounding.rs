@@ -11,7 +11,7 @@ use crate::operand::Side;
 use crate::ufunc::Elementary;
 use crate::{ArrayError, LocalArray, LocalArrayBase, Operand, Ordered};
 
-/// Elements that `round` rounds to decimals. Sealed, as the list of elements is.
+/// Elements that [`round`](LocalArrayBase::round) rounds to decimals. Sealed, as the list of elements is. Local.
 pub trait Rounding: Element {
     /// What comes out: `f16` for `bool`, else the element itself.
     type Rounded: Element;

@@ -11,7 +11,7 @@ use crate::remote::{Places, part_of, rounds};
 use crate::take::check_ranks;
 use crate::{ArrayError, IndexMode, LocalArray, LocalArrayBase, Ordered, Sortable};
 
-/// Which of the places that keep an array sorted: `NumPy`'s `side`.
+/// Which of the places that keep an array sorted: `NumPy`'s `side` of [`searchsorted`](LocalArrayBase::searchsorted).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SearchSide {
     /// The first: before all equal elements.

@@ -13,7 +13,7 @@ use crate::ArrayError;
 /// | `"b"`, `"bc"`, … | one letter per dimension: `b` block, `c` cyclic, `n` or none not distributed; the grid is chosen |
 /// | `("bb", [2, 3])` | the same with the process grid |
 pub trait Spread {
-    /// The distribution of an array of `shape` over `ranks` ranks.
+    /// The distribution of an array of `shape` over `ranks` ranks. Local.
     ///
     /// # Errors
     /// [`ArrayError::Shape`] when the distribution given has another shape, [`ArrayError::InvalidMapCode`] for another letter,

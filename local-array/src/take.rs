@@ -29,7 +29,8 @@ where
     /// has another number of dimensions than one, the result is a [`reshape`](Self::reshape) of that. Padding of the other
     /// axes stays.
     ///
-    /// Memory: the indices on every rank. For more of them than that, see [`take_at`](Self::take_at).
+    /// Memory: the indices on every rank. For more of them than that, see [`take_at`](Self::take_at) and
+    /// [`take_at_along`](Self::take_at_along).
     ///
     /// ```
     /// use dist_comm::ThreadComm;
@@ -156,6 +157,85 @@ where
         Ok(result)
     }
 
+    /// The elements along `axis` at indices that are themselves spread over the ranks, in one dimension: every rank gets what
+    /// stands at the indices that it owns. Collective; every rank gives the same axis and mode.
+    ///
+    /// Shape: this array's, with the extent of `indices` along `axis`. That axis is distributed as `indices` are, and each rank
+    /// has the others whole; the padding of the result is zero. Memory: what a rank owns of the two, and an index for each
+    /// element of its result. [`take`](Self::take) moves nothing, but needs all indices on every rank.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, IndexMode, LocalArray};
+    /// use ndarray::{Ix1, Ix2, array};
+    ///
+    /// let rows = ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([4, 2]).block(0).build()?;
+    ///     let a = LocalArray::<i64, Ix2, _>::from_fn(&blocks, comm, |g| 10 * g[0] + g[1])?;
+    ///     let wanted = Distribution::over(2).shape([3]).block(0).build()?; // rank 0: 3 and 2, rank 1: 1
+    ///     let indices = LocalArray::<i64, Ix1, _>::from_fn(&wanted, comm, |g| 3 - g[0])?;
+    ///     Ok::<_, ArrayError>(a.take_at_along(&indices, 0, IndexMode::Raise)?.into_local())
+    /// })?;
+    /// assert_eq!(rows, [array![[30, 31], [20, 21]].into_dyn(), array![[10, 11]].into_dyn()]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`take_at`](Self::take_at); [`ArrayError::InvalidDimension`] for indices of another number of dimensions than one,
+    /// [`ArrayError::Argument`] for an axis that is not there or differs between the ranks.
+    pub fn take_at_along<S2, D2, C2>(
+        &self,
+        indices: &LocalArrayBase<S2, D2, C2>,
+        axis: i32,
+        mode: IndexMode,
+    ) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError>
+    where
+        S2: Data<Elem = i64>,
+        D2: Dimension,
+        C2: Communicator,
+    {
+        same_everywhere(&self.comm, "axis and mode", &(axis, mode))?;
+        check_ranks(self.distribution(), indices.distribution())?;
+        let axis = axis_of(axis, self.ndim())?;
+        let [along] = indices.distribution().axes() else {
+            return Err(ArrayError::InvalidDimension {
+                what: "number of dimensions",
+                given: indices.ndim(),
+                ndim: 1,
+            });
+        };
+        let shape = self.global_shape();
+        let mut axes = shape
+            .iter()
+            .map(|&n| AxisDist::whole(n))
+            .collect::<Result<Vec<_>, _>>()?;
+        axes[axis] = along.clone();
+        let targets = indices.distribution().targets().to_vec();
+        let taken = Distribution::from_axes(axes, self.comm.size(), targets)?;
+        let size = self.size_u64()?;
+        let mine = resolved(&indices.owned_elements(), shape[axis], mode);
+        let mine = agree(&self.comm, mine)?;
+        let made = LocalArray::zeros_over(Arc::new(taken), self.comm.clone());
+        let mut result: LocalArray<S::Elem, IxDyn, C> = agree(&self.comm, made)?;
+        let mut flat = Vec::new();
+        if size > 0 {
+            // Per element of the result the flat index of the one that comes there; all below `size`, so nothing overflows.
+            let after: u64 = shape[axis + 1..].iter().product();
+            let block = shape[axis] * after;
+            for outer in 0..size / block {
+                for index in &mine {
+                    let start = outer * block + index * after;
+                    flat.extend(start..start + after);
+                }
+            }
+        }
+        let places = agree(&self.comm, Places::of(self.distribution(), &flat))?;
+        let found = fetch_once(self, &places)?;
+        result.with_owned_elements(|owned| owned.copy_from_slice(&found));
+        Ok(result)
+    }
+
     /// The elements along `axis`, or of the flattened array, where `condition` is true (`NumPy`'s `compress`). Collective;
     /// every rank gives the same arguments. A condition shorter than the axis counts as false beyond its end.
     ///
@@ -179,7 +259,7 @@ where
     /// As [`compress`](Self::compress), into an array that is there: of the same shape, distributed in any way. Collective.
     ///
     /// # Errors
-    /// As [`take_into`](Self::take_into).
+    /// As [`take`](Self::take) and [`take_into`](Self::take_into).
     pub fn compress_into<S2, D2, C2>(
         &self,
         condition: &[bool],

@@ -89,6 +89,20 @@ where
     /// The array without its dimensions of one element, or without those that `axes` names (`NumPy`'s `squeeze`). Local, and
     /// nothing is copied. Every rank gives the same axes.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix2;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let row = LocalArray::<u8, Ix2, _>::eye(1, Some(6), 0, "nb", comm)?;
+    ///     assert_eq!(row.squeeze(None)?.global_shape(), [6]);
+    ///     assert!(row.squeeze(Some(&[1])).is_err());
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// The same on every rank: [`ArrayError::Argument`] for an axis that is not there, or twice; [`ArrayError::Shape`] when an
     /// axis named has another extent; [`ArrayError::Map`] when explicit lists leave its only index out.

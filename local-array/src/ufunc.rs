@@ -72,7 +72,7 @@ pub use unary::{
     Tanh,
 };
 
-/// An operation on one element.
+/// An operation on one element; [the module](self) shows one of one's own. Local.
 pub trait UnaryOperation<T> {
     /// What comes out.
     type Output;
@@ -80,7 +80,7 @@ pub trait UnaryOperation<T> {
     fn apply(&self, x: T) -> Self::Output;
 }
 
-/// An operation on two elements.
+/// An operation on two elements; [the module](self) shows how such ones are used. Local.
 pub trait BinaryOperation<A, B = A> {
     /// What comes out.
     type Output;

@@ -8,7 +8,7 @@ use ndarray::{Array, ArrayView, ArrayViewMutD, Axis, Data, Dimension, Zip};
 use crate::part::Part;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
-/// What stands for the elements beyond the edge of the whole array.
+/// What stands for the elements beyond the edge of the whole array, in [`map_windows`](LocalArrayBase::map_windows).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Edge<T> {
@@ -49,8 +49,8 @@ where
     ///
     /// # Errors
     /// From the distribution alone, so the same on every rank: [`ArrayError::Padding`] when the ranks store less than `width`
-    /// elements of a neighbour, or an axis is dealt out such that neighbours lie elsewhere; [`ArrayError::Allocation`] when
-    /// the windows of a rank reach over more than an address space holds. Also [`ArrayError::Allocation`] when this rank
+    /// elements of a neighbour; [`ArrayError::NotBlocks`] for a cyclic or unstructured axis, whose neighbouring elements lie
+    /// elsewhere ([`redistribute`](Self::redistribute) the array into blocks first); [`ArrayError::Allocation`] when the windows of a rank reach over more than an address space holds. Also [`ArrayError::Allocation`] when this rank
     /// cannot have the memory.
     pub fn map_windows<R: Zeroable>(
         &self,
@@ -245,7 +245,11 @@ fn check_padding(axis: usize, dist: &AxisDist, width: usize) -> Result<(), Array
     for coord in 0..dist.ranks() {
         let (Some(owned), Some(stored)) = (dist.owned_range(coord), dist.stored_range(coord))
         else {
-            return Err(lacking(0));
+            let given = match dist {
+                AxisDist::Unstructured { .. } => "unstructured",
+                _ => "cyclic",
+            };
+            return Err(ArrayError::NotBlocks { axis, given });
         };
         if owned.is_empty() {
             continue;

@@ -25,7 +25,8 @@ use crate::{AxisDist, MapError, choose_grid};
 #[must_use = "a builder does nothing until it is built"]
 pub struct DistributionBuilder {
     ranks: usize,
-    shape: Vec<u64>,
+    /// `None` until it is given.
+    shape: Option<Vec<u64>>,
     kinds: Vec<(usize, Kind)>,
     everywhere: Option<Padding>,
     padding: Vec<(usize, Padding)>,
@@ -90,7 +91,7 @@ impl DistributionBuilder {
     pub(super) fn new(ranks: usize) -> Self {
         Self {
             ranks,
-            shape: Vec::new(),
+            shape: None,
             kinds: Vec::new(),
             everywhere: None,
             padding: Vec::new(),
@@ -101,9 +102,9 @@ impl DistributionBuilder {
         }
     }
 
-    /// The global extent per dimension, in elements. Without it the array is a scalar.
+    /// The global extent per dimension, in elements. Without it, and without an axis named, the array is a scalar.
     pub fn shape(mut self, shape: impl Into<Vec<u64>>) -> Self {
-        self.shape = shape.into();
+        self.shape = Some(shape.into());
         self
     }
 
@@ -189,7 +190,19 @@ impl DistributionBuilder {
     }
 
     /// The axis wraps around. Its outermost elements, as many as the padding, are then the places
-    /// that a halo exchange fills from the other end: they count in the shape, as DAP 0.10 says.
+    /// that a halo exchange fills from the other end: they count in the shape, as DAP 0.10 says. So an
+    /// axis of `n` cells with padding 1 has extent `n + 2`, and the cells are `1..=n`.
+    ///
+    /// ```
+    /// use dist_maps::Distribution;
+    /// let n = 6;
+    /// let ring = Distribution::over(2).shape([n + 2]).block(0).padding(1).periodic(0).build()?;
+    /// let axis = &ring.axes()[0];
+    /// assert_eq!((axis.owned_range(0), axis.owned_range(1)), (Some(0..4), Some(4..8)));
+    /// // cells 1, 2, 3 and place 0, which is cell 6 of the other end; then cells 4, 5, 6 and place 7, which is cell 1
+    /// assert_eq!((axis.stored_range(0), axis.stored_range(1)), (Some(0..5), Some(3..8)));
+    /// # Ok::<(), dist_maps::MapError>(())
+    /// ```
     pub fn periodic(mut self, axis: usize) -> Self {
         self.periodic.push(axis);
         self
@@ -210,18 +223,26 @@ impl DistributionBuilder {
     /// The distribution.
     ///
     /// # Errors
-    /// When an axis does not exist or is named twice, a size, bound, list or number of ranks is out
+    /// When an axis is named and no [`shape`](Self::shape) given, an axis does not exist or is named twice, a size, bound, list or number of ranks is out
     /// of range, the grid does not fit the axes or has more ranks than there are, or padding is
     /// asked of an axis that is no block.
     pub fn build(self) -> Result<Distribution, MapError> {
         check_ranks(self.ranks)?;
-        let ndim = self.shape.len();
+        let padded = self.padding.iter().chain(&self.boundary);
+        let padded = padded.map(|&(axis, _)| axis).next();
+        let named = self.kinds.first().map(|&(axis, _)| axis);
+        let named = named.or(padded).or(self.periodic.first().copied());
+        let shape = match (self.shape, named) {
+            (None, Some(axis)) => return Err(MapError::NoShape { axis }),
+            (shape, _) => shape.unwrap_or_default(),
+        };
+        let ndim = shape.len();
         let kinds = per_axis(self.kinds, ndim)?;
         let kinds: Vec<Kind> = kinds
             .into_iter()
             .map(|kind| kind.unwrap_or(Kind::Whole))
             .collect();
-        let grid = grid_for(&self.shape, &kinds, self.ranks, self.grid)?;
+        let grid = grid_for(&shape, &kinds, self.ranks, self.grid)?;
         let padding = per_axis(self.padding, ndim)?;
         let boundary = per_axis(self.boundary, ndim)?;
         let periodic = per_axis(
@@ -229,7 +250,7 @@ impl DistributionBuilder {
             ndim,
         )?;
         let make = |axis: usize, kind: Kind| -> Result<AxisDist, MapError> {
-            let mut dist = kind.axis(self.shape[axis], grid[axis])?;
+            let mut dist = kind.axis(shape[axis], grid[axis])?;
             let is_periodic = periodic[axis].is_some();
             let is_block = matches!(dist, AxisDist::Block { .. });
             let default = self.everywhere.filter(|_| is_block);

@@ -224,6 +224,20 @@ fn builders_check_everything() {
         MapError::RepeatedAxis { axis: 0 }
     );
     assert!(matches!(error(over(0)), MapError::Ranks { given: 0, .. }));
+    let no_shape = [
+        Distribution::over(2).block(1).periodic(0),
+        Distribution::over(2).padding_of(1, 1, 1),
+        Distribution::over(2).periodic(1),
+    ];
+    for builder in no_shape {
+        let error = error(builder);
+        assert_eq!(error, MapError::NoShape { axis: 1 });
+        assert!(error.to_string().contains("`.shape("), "{error}");
+    }
+    assert_eq!(
+        error(Distribution::over(2).shape([]).block(0)),
+        MapError::Axis { given: 0, ndim: 0 }
+    );
     assert!(matches!(
         error(over(usize::MAX).block(0)),
         MapError::Ranks { .. }

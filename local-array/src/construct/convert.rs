@@ -11,7 +11,7 @@ use ndarray::{
 
 use crate::{ArrayError, Cast, IntoLocal, LocalArray, LocalArrayBase, LocalArrayView};
 
-/// The order in which a local array lies in memory: `DistArray`'s `order`.
+/// The order in which a local array lies in memory: `DistArray`'s `order`, as in [`aslocalarray`](LocalArrayBase::aslocalarray).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Row by row: the last index runs fastest.

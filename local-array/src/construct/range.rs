@@ -73,7 +73,7 @@ impl Number {
     }
 }
 
-/// Elements that [`arange`](LocalArray::arange) counts in: all but `bool`.
+/// Elements that [`arange`](LocalArray::arange) counts in: all but `bool`. Local.
 pub trait Steps: Element {
     /// Element `i` of the sequence that begins with `first` and `second`, by `NumPy`'s formula.
     #[must_use]
@@ -116,7 +116,7 @@ steps! {
     Complex64: |first, second, i| Complex64::new(f64::step(first.re, second.re, i), f64::step(first.im, second.im, i));
 }
 
-/// What [`linspace`](LocalArray::linspace) and [`logspace`](LocalArray::logspace) compute in: `f64` and `Complex64`.
+/// What [`linspace`](LocalArray::linspace) and [`logspace`](LocalArray::logspace) compute in: `f64` and `Complex64`. Local.
 pub trait Spaced: Arithmetic {
     /// A count as a number.
     #[must_use]

@@ -66,7 +66,7 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 }
 
 impl<T, U, C> Histogram2d<'_, T, U, C> {
-    /// Bins of one width between these, low and high of `x` and of `y`.
+    /// Bins of one width between these, low and high of `x` and of `y`. Local; every rank gives the same.
     pub fn range(mut self, x: (f64, f64), y: (f64, f64)) -> Self {
         self.ranges = [Some(x), Some(y)];
         self

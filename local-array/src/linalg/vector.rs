@@ -31,7 +31,7 @@ const BLOCK: usize = 512;
 ///
 /// let products = ThreadComm::run(2, |comm| {
 ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
-///     let a = LocalArray::<_, Ix1, _>::full(&blocks, Complex64::new(0.0, 1.0), comm)?;
+///     let a = LocalArray::<_, Ix1, _>::full(&blocks, comm, Complex64::new(0.0, 1.0))?;
 ///     vdot(&a, &a)
 /// })?;
 /// assert_eq!(products, [Complex64::new(3.0, 0.0); 2]);

@@ -14,6 +14,116 @@ use crate::{
 /// The result of a reduction over some axes.
 type Reduced<U, C> = Result<LocalArray<U, IxDyn, C>, ArrayError>;
 
+/// The accumulator's value in the type that was asked for.
+fn narrowed<A: Accumulate>(&acc: &A::Acc, _: f64) -> A {
+    A::narrow(acc)
+}
+
+/// The sum over the number of elements.
+fn averaged<A: Accumulate>(&acc: &A::Acc, n: f64) -> A {
+    A::mean_of(acc, n)
+}
+
+/// Reductions in three forms: in the type that is kept for them, in one that is chosen, and into an array that is there.
+macro_rules! in_three_forms {
+    ($($name:ident $as:ident $into:ident: $what:literal of $Type:ident by $Kernel:ident, $finish:ident;)*) => {$(
+        #[doc = concat!("The ", $what, ", of [`Summable::", stringify!($Type), "`] type. Collective.")]
+        pub fn $name(&self) -> Reduced<T::$Type, C>
+        where
+            T: Summable,
+            C: Clone,
+        {
+            self.$as::<T::$Type>()
+        }
+
+        #[doc = concat!("The ", $what, ", added up in `A`. Collective.")]
+        pub fn $as<A: Accumulate>(&self) -> Reduced<A, C>
+        where
+            T: Cast<A>,
+            C: Clone,
+        {
+            self.reduced(stringify!($name), (), &$Kernel::<A>::new(), $finish)
+        }
+
+        #[doc = concat!("The ", $what, ", added up in the type of `out` and written to what it owns. Collective.")]
+        pub fn $into<S, D, C2>(&self, out: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
+        where
+            T: Cast<S::Elem>,
+            S: DataMut<Elem: Accumulate>,
+            D: Dimension,
+            C2: Communicator,
+        {
+            self.reduced_into(stringify!($name), (), &$Kernel::<S::Elem>::new(), $finish, out)
+        }
+    )*};
+}
+
+/// Second moments in three forms, each the variance or a function of it.
+macro_rules! moments {
+    ($($name:ident $as:ident $into:ident: $what:literal, $of:expr;)*) => {$(
+        #[doc = concat!("The ", $what, ", of a float type for every element type; `ddof` degrees of freedom less. Collective.")]
+        pub fn $name(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
+        where
+            T: Summable,
+            C: Clone,
+        {
+            self.$as::<T::Mean>(ddof)
+        }
+
+        #[doc = concat!("The ", $what, " of the elements as an `A`. Collective.")]
+        pub fn $as<A: Floating>(&self, ddof: impl Into<f64>) -> Reduced<A::Real, C>
+        where
+            T: Cast<A>,
+            C: Clone,
+        {
+            let ddof = ddof.into();
+            let finish = |state: &_, _| A::Real::from_f64($of(Moments::<A>::variance(state, ddof)));
+            self.reduced(stringify!($name), ddof.to_bits(), &Moments::<A>::new(), finish)
+        }
+
+        #[doc = concat!("The ", $what, ", written to what `out` owns. Collective.")]
+        pub fn $into<S, D, C2>(
+            &self,
+            ddof: impl Into<f64>,
+            out: &mut LocalArrayBase<S, D, C2>,
+        ) -> Result<(), ArrayError>
+        where
+            T: Summable,
+            S: DataMut<Elem: Real>,
+            D: Dimension,
+            C2: Communicator,
+        {
+            let (ddof, moments) = (ddof.into(), Moments::<T::Mean>::new());
+            let variance = |state: &_| Moments::<T::Mean>::variance(state, ddof);
+            let finish = |state: &_, _| S::Elem::from_f64($of(variance(state)));
+            self.reduced_into(stringify!($name), ddof.to_bits(), &moments, finish, out)
+        }
+    )*};
+}
+
+/// Reductions of one result type, which every element type has, and the same into an array that is there.
+macro_rules! in_two_forms {
+    ($($name:ident $into:ident -> $Type:ty: $what:literal by $kernel:expr, $finish:expr;)*) => {$(
+        #[doc = concat!($what, ". Collective.")]
+        pub fn $name(&self) -> Reduced<$Type, C>
+        where
+            C: Clone,
+        {
+            self.reduced(stringify!($name), (), &$kernel, $finish)
+        }
+
+        #[doc = concat!($what, ", written to what `out` owns. Collective.")]
+        pub fn $into<S, D, C2>(&self, out: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
+        where
+            S: DataMut<Elem = $Type>,
+            D: Dimension,
+            C2: Communicator,
+        {
+            self.reduced_into(stringify!($name), (), &$kernel, $finish, out)
+        }
+    )*};
+}
+
 /// Sums, products and means.
 ///
 /// # Errors
@@ -29,7 +139,7 @@ type Reduced<U, C> = Result<LocalArray<U, IxDyn, C>, ArrayError>;
 ///
 /// ThreadComm::run(2, |comm| {
 ///     let rows = Distribution::over(2).shape([3, 2]).block(0).build()?; // 2 rows, 1 row
-///     let a = LocalArray::<u8, Ix2, _>::full(&rows, 100, comm)?;
+///     let a = LocalArray::<u8, Ix2, _>::full(&rows, comm, 100)?;
 ///     let sums = a.over(1).sum()?; // u64, distributed as the rows are
 ///     assert!(sums.owned().iter().all(|&sum| sum == 200));
 ///     assert_eq!(a.over(1).sum_as::<u8>()?.max()?, 200);
@@ -43,109 +153,10 @@ type Reduced<U, C> = Result<LocalArray<U, IxDyn, C>, ArrayError>;
 /// ```
 #[expect(clippy::missing_errors_doc, reason = "said once for all of a group")]
 impl<T: Element, C: Communicator> Over<'_, T, C> {
-    /// The sum, of [`Summable::Sum`] type. Collective.
-    pub fn sum(&self) -> Reduced<T::Sum, C>
-    where
-        T: Summable,
-        C: Clone,
-    {
-        self.sum_as::<T::Sum>()
-    }
-
-    /// The sum, added up in `A`. Collective.
-    pub fn sum_as<A: Accumulate>(&self) -> Reduced<A, C>
-    where
-        T: Cast<A>,
-        C: Clone,
-    {
-        self.reduced("sum", (), &Sum::<A>::new(), |&acc, _n| A::narrow(acc))
-    }
-
-    /// The sum, added up in the type of `out` and written to what it owns. Collective.
-    pub fn sum_into<S, D, C2>(&self, out: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
-    where
-        T: Cast<S::Elem>,
-        S: DataMut<Elem: Accumulate>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        self.reduced_into(
-            "sum",
-            (),
-            &Sum::<S::Elem>::new(),
-            |&acc, _n| S::Elem::narrow(acc),
-            out,
-        )
-    }
-
-    /// The product, of [`Summable::Sum`] type. Collective.
-    pub fn prod(&self) -> Reduced<T::Sum, C>
-    where
-        T: Summable,
-        C: Clone,
-    {
-        self.prod_as::<T::Sum>()
-    }
-
-    /// The product, added up in `A`. Collective.
-    pub fn prod_as<A: Accumulate>(&self) -> Reduced<A, C>
-    where
-        T: Cast<A>,
-        C: Clone,
-    {
-        self.reduced("prod", (), &Product::<A>::new(), |&acc, _n| A::narrow(acc))
-    }
-
-    /// The product, added up in the type of `out` and written to what it owns. Collective.
-    pub fn prod_into<S, D, C2>(&self, out: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
-    where
-        T: Cast<S::Elem>,
-        S: DataMut<Elem: Accumulate>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        self.reduced_into(
-            "prod",
-            (),
-            &Product::<S::Elem>::new(),
-            |&acc, _n| S::Elem::narrow(acc),
-            out,
-        )
-    }
-
-    /// The mean, of [`Summable::Mean`] type; NaN of no element. Collective.
-    pub fn mean(&self) -> Reduced<T::Mean, C>
-    where
-        T: Summable,
-        C: Clone,
-    {
-        self.mean_as::<T::Mean>()
-    }
-
-    /// The mean, added up in `A`. Collective.
-    pub fn mean_as<A: Accumulate>(&self) -> Reduced<A, C>
-    where
-        T: Cast<A>,
-        C: Clone,
-    {
-        self.reduced("mean", (), &Sum::<A>::new(), |&acc, n| A::mean_of(acc, n))
-    }
-
-    /// The mean, added up in the type of `out` and written to what it owns. Collective.
-    pub fn mean_into<S, D, C2>(&self, out: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
-    where
-        T: Cast<S::Elem>,
-        S: DataMut<Elem: Accumulate>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        self.reduced_into(
-            "mean",
-            (),
-            &Sum::<S::Elem>::new(),
-            |&acc, n| S::Elem::mean_of(acc, n),
-            out,
-        )
+    in_three_forms! {
+        sum sum_as sum_into: "sum" of Sum by Sum, narrowed;
+        prod prod_as prod_into: "product" of Sum by Product, narrowed;
+        mean mean_as mean_into: "mean, NaN of no element" of Mean by Sum, averaged;
     }
 }
 
@@ -175,92 +186,9 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
 /// ```
 #[expect(clippy::missing_errors_doc, reason = "said once for all of a group")]
 impl<T: Element, C: Communicator> Over<'_, T, C> {
-    /// The variance, of a float type for every element type; `ddof` degrees of freedom less. Collective.
-    pub fn var(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
-    where
-        T: Summable,
-        C: Clone,
-    {
-        self.var_as::<T::Mean>(ddof)
-    }
-
-    /// The variance of the elements as an `A`. Collective.
-    pub fn var_as<A: Floating>(&self, ddof: impl Into<f64>) -> Reduced<A::Real, C>
-    where
-        T: Cast<A>,
-        C: Clone,
-    {
-        let ddof = ddof.into();
-        let finish = |state: &_, _| A::Real::from_f64(Moments::<A>::variance(state, ddof));
-        self.reduced("var", ddof.to_bits(), &Moments::<A>::new(), finish)
-    }
-
-    /// The variance, written to what `out` owns. Collective.
-    pub fn var_into<S, D, C2>(
-        &self,
-        ddof: impl Into<f64>,
-        out: &mut LocalArrayBase<S, D, C2>,
-    ) -> Result<(), ArrayError>
-    where
-        T: Summable,
-        S: DataMut<Elem: Real>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        let ddof = ddof.into();
-        let variance = |state: &_| Moments::<T::Mean>::variance(state, ddof);
-        let finish = |state: &_, _| S::Elem::from_f64(variance(state));
-        self.reduced_into(
-            "var",
-            ddof.to_bits(),
-            &Moments::<T::Mean>::new(),
-            finish,
-            out,
-        )
-    }
-
-    /// The standard deviation, of a float type for every element type; `ddof` degrees of freedom less. Collective.
-    pub fn std(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
-    where
-        T: Summable,
-        C: Clone,
-    {
-        self.std_as::<T::Mean>(ddof)
-    }
-
-    /// The standard deviation of the elements as an `A`. Collective.
-    pub fn std_as<A: Floating>(&self, ddof: impl Into<f64>) -> Reduced<A::Real, C>
-    where
-        T: Cast<A>,
-        C: Clone,
-    {
-        let ddof = ddof.into();
-        let finish = |state: &_, _| A::Real::from_f64(Moments::<A>::variance(state, ddof).sqrt());
-        self.reduced("std", ddof.to_bits(), &Moments::<A>::new(), finish)
-    }
-
-    /// The standard deviation, written to what `out` owns. Collective.
-    pub fn std_into<S, D, C2>(
-        &self,
-        ddof: impl Into<f64>,
-        out: &mut LocalArrayBase<S, D, C2>,
-    ) -> Result<(), ArrayError>
-    where
-        T: Summable,
-        S: DataMut<Elem: Real>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        let ddof = ddof.into();
-        let variance = |state: &_| Moments::<T::Mean>::variance(state, ddof);
-        let finish = |state: &_, _| S::Elem::from_f64(variance(state).sqrt());
-        self.reduced_into(
-            "std",
-            ddof.to_bits(),
-            &Moments::<T::Mean>::new(),
-            finish,
-            out,
-        )
+    moments! {
+        var var_as var_into: "variance", std::convert::identity;
+        std std_as std_into: "standard deviation", f64::sqrt;
     }
 }
 
@@ -290,90 +218,13 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
 /// ```
 #[expect(clippy::missing_errors_doc, reason = "said once for all of a group")]
 impl<T: Ordered, C: Communicator> Over<'_, T, C> {
-    /// The least element. Collective.
-    pub fn min(&self) -> Reduced<T, C>
-    where
-        C: Clone,
-    {
-        self.reduced("min", (), &Extreme::<false>, |&best, _| best)
-    }
-
-    /// The same, written to what `out` owns. Collective.
-    pub fn min_into<S, D, C2>(&self, out: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
-    where
-        S: DataMut<Elem = T>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        self.reduced_into("min", (), &Extreme::<false>, |&best, _| best, out)
-    }
-
-    /// The greatest element. Collective.
-    pub fn max(&self) -> Reduced<T, C>
-    where
-        C: Clone,
-    {
-        self.reduced("max", (), &Extreme::<true>, |&best, _| best)
-    }
-
-    /// The same, written to what `out` owns. Collective.
-    pub fn max_into<S, D, C2>(&self, out: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
-    where
-        S: DataMut<Elem = T>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        self.reduced_into("max", (), &Extreme::<true>, |&best, _| best, out)
-    }
-
-    /// Where the least element stands: its index along the reduced axis; of several axes, in C order of their global
-    /// extents. Collective.
-    pub fn argmin(&self) -> Reduced<i64, C>
-    where
-        C: Clone,
-    {
-        self.reduced("argmin", (), &ArgExtreme::<false>, |best, _| best.place)
-    }
-
-    /// The same, written to what `out` owns. Collective.
-    pub fn argmin_into<S, D, C2>(
-        &self,
-        out: &mut LocalArrayBase<S, D, C2>,
-    ) -> Result<(), ArrayError>
-    where
-        S: DataMut<Elem = i64>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        self.reduced_into(
-            "argmin",
-            (),
-            &ArgExtreme::<false>,
-            |best, _| best.place,
-            out,
-        )
-    }
-
-    /// Where the greatest element stands: its index along the reduced axis; of several axes, in C order of their global
-    /// extents. Collective.
-    pub fn argmax(&self) -> Reduced<i64, C>
-    where
-        C: Clone,
-    {
-        self.reduced("argmax", (), &ArgExtreme::<true>, |best, _| best.place)
-    }
-
-    /// The same, written to what `out` owns. Collective.
-    pub fn argmax_into<S, D, C2>(
-        &self,
-        out: &mut LocalArrayBase<S, D, C2>,
-    ) -> Result<(), ArrayError>
-    where
-        S: DataMut<Elem = i64>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        self.reduced_into("argmax", (), &ArgExtreme::<true>, |best, _| best.place, out)
+    in_two_forms! {
+        min min_into -> T: "The least element" by Extreme::<false>, |&best, _| best;
+        max max_into -> T: "The greatest element" by Extreme::<true>, |&best, _| best;
+        argmin argmin_into -> i64: "Where the least element stands: its index along the reduced axis; of several axes, in C order \
+            of their global extents" by ArgExtreme::<false>, |best, _| best.place;
+        argmax argmax_into -> i64: "Where the greatest element stands: its index along the reduced axis; of several axes, in C \
+            order of their global extents" by ArgExtreme::<true>, |best, _| best.place;
     }
 
     /// The greatest element less the least; integers wrap. Collective.
@@ -409,41 +260,26 @@ impl<T: Ordered, C: Communicator> Over<'_, T, C> {
 ///
 /// # Errors
 /// As for [`sum`](Self::sum).
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix2;
+///
+/// ThreadComm::run(2, |comm| {
+///     let rows = Distribution::over(2).shape([4, 3]).block(0).build()?;
+///     let a = LocalArray::<i32, Ix2, _>::from_fn(&rows, comm, |g| g[0] as i32)?;
+///     assert_eq!(a.over(1).any()?.sum()?, 3); // row 0 has zeros only
+///     assert!(!a.over(0).all()?.any()?);
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 #[expect(clippy::missing_errors_doc, reason = "said once for all of a group")]
 impl<T: Cast<bool>, C: Communicator> Over<'_, T, C> {
-    /// Whether any element is true. Collective.
-    pub fn any(&self) -> Reduced<bool, C>
-    where
-        C: Clone,
-    {
-        self.reduced("any", (), &Truths::<false>, |&truth, _| truth != 0)
-    }
-
-    /// The same, written to what `out` owns. Collective.
-    pub fn any_into<S, D, C2>(&self, out: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
-    where
-        S: DataMut<Elem = bool>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        self.reduced_into("any", (), &Truths::<false>, |&truth, _| truth != 0, out)
-    }
-
-    /// Whether all elements are true. Collective.
-    pub fn all(&self) -> Reduced<bool, C>
-    where
-        C: Clone,
-    {
-        self.reduced("all", (), &Truths::<true>, |&truth, _| truth != 0)
-    }
-
-    /// The same, written to what `out` owns. Collective.
-    pub fn all_into<S, D, C2>(&self, out: &mut LocalArrayBase<S, D, C2>) -> Result<(), ArrayError>
-    where
-        S: DataMut<Elem = bool>,
-        D: Dimension,
-        C2: Communicator,
-    {
-        self.reduced_into("all", (), &Truths::<true>, |&truth, _| truth != 0, out)
+    in_two_forms! {
+        any any_into -> bool: "Whether any element is true" by Truths::<false>, |&truth, _| truth != 0;
+        all all_into -> bool: "Whether all elements are true" by Truths::<true>, |&truth, _| truth != 0;
     }
 }

@@ -5,7 +5,8 @@ use half::{bf16, f16};
 
 use crate::{ArrayError, Cast};
 
-/// A distribution to draw elements from. Open: implement it for yours and give it to [`Random::array`](super::Random::array).
+/// A distribution to draw elements from. Open: implement it for yours and give it to
+/// [`Random::array`](super::Random::array), which shows how. Local.
 ///
 /// An attempt has a fixed number of random words, so that the words of an element can be found by its index; a draw that
 /// rejects an attempt gets other words for the same element.
@@ -20,12 +21,12 @@ pub trait Draw<T> {
     fn draw(&self, words: &[u64]) -> Option<T>;
 }
 
-/// Floats that can be drawn: `f16`, `bf16`, `f32`, `f64`.
+/// Floats that can be drawn, as by [`rand`](super::Random::rand): `f16`, `bf16`, `f32`, `f64`.
 pub trait RandomFloat: Element {
-    /// Uniform in `[0, 1)`, as many bits as the type has below 1.
+    /// Uniform in `[0, 1)`, as many bits as the type has below 1. Local.
     #[must_use]
     fn unit(word: u64) -> Self;
-    /// The nearest of this type.
+    /// The nearest of this type. Local.
     #[must_use]
     fn nearest(x: f64) -> Self;
 }
@@ -104,7 +105,7 @@ impl Open {
     }
 }
 
-/// Uniform in `[0, 1)`.
+/// Uniform in `[0, 1)`: for [`Random::array`](super::Random::array) and [`Random::value`](super::Random::value).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StandardUniform;
 
@@ -115,7 +116,7 @@ impl<T: RandomFloat> Draw<T> for StandardUniform {
     }
 }
 
-/// Uniform in `[low, high)`; where `high - low` has few bits, rounding may give `high`.
+/// Uniform in `[low, high)`; where `high - low` has few bits, rounding may give `high`: for [`Random::array`](super::Random::array) and [`Random::value`](super::Random::value).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uniform {
     low: f64,
@@ -123,7 +124,7 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// The least, and what all are less than.
+    /// The least, and what all are less than. Local.
     ///
     /// # Errors
     /// [`ArrayError::Argument`] unless the bounds are finite and in order.
@@ -146,7 +147,7 @@ impl<T: RandomFloat> Draw<T> for Uniform {
     }
 }
 
-/// Normal with mean 0 and deviation 1, by inversion: within 8.3 deviations.
+/// Normal with mean 0 and deviation 1, by inversion: within 8.3 deviations. For [`Random::array`](super::Random::array).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StandardNormal;
 
@@ -157,7 +158,7 @@ impl<T: RandomFloat> Draw<T> for StandardNormal {
     }
 }
 
-/// Normal.
+/// Normal: for [`Random::array`](super::Random::array) and [`Random::value`](super::Random::value).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Normal {
     loc: f64,
@@ -165,7 +166,7 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Mean and standard deviation.
+    /// Mean and standard deviation. Local.
     ///
     /// # Errors
     /// [`ArrayError::Argument`] for a negative deviation, or NaN.
@@ -184,14 +185,14 @@ impl<T: RandomFloat> Draw<T> for Normal {
     }
 }
 
-/// Exponential, by inversion.
+/// Exponential, by inversion: for [`Random::array`](super::Random::array) and [`Random::value`](super::Random::value).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exponential {
     scale: f64,
 }
 
 impl Exponential {
-    /// The mean.
+    /// The mean. Local.
     ///
     /// # Errors
     /// [`ArrayError::Argument`] for a negative mean, or NaN.
@@ -208,13 +209,13 @@ impl<T: RandomFloat> Draw<T> for Exponential {
     }
 }
 
-/// Elements of [`Randint`]: the integers and `bool`.
+/// Elements of [`randint`](super::Random::randint), as in the example of [`rand`](super::Random::rand): the integers and `bool`.
 pub trait RandomInteger: Element {
     /// The least.
     const LEAST: i128;
     /// One past the greatest.
     const END: i128;
-    /// The integer as an element; its low bits, though none given here is out of range.
+    /// The integer as an element; its low bits, though none given here is out of range. Local.
     #[must_use]
     fn from_integer(x: i128) -> Self;
 }
@@ -244,7 +245,7 @@ impl RandomInteger for bool {
     }
 }
 
-/// Integers of `low..high`, each exactly as likely.
+/// Integers of `low..high`, each exactly as likely: for [`Random::array`](super::Random::array) and [`Random::value`](super::Random::value).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Randint {
     low: i128,
@@ -255,7 +256,7 @@ pub struct Randint {
 }
 
 impl Randint {
-    /// The first integer and one past the last, of those that `T` has.
+    /// The first integer and one past the last, of those that `T` has. Local.
     ///
     /// # Errors
     /// [`ArrayError::Argument`] when there is none, or `T` does not have them all.

@@ -1,14 +1,22 @@
 //! `DistArray`'s generator: the Mersenne Twister of `NumPy`, its state labelled by rank.
 
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
 use dist_comm::Communicator;
+use dist_maps::Distribution;
+use ndarray::Dimension;
 use rand_mt::Mt;
 use sha2::{Digest, Sha256};
+
+use super::draw::check;
+use crate::{ArrayError, LocalArray};
 
 /// Words of the Mersenne Twister's state.
 const WORDS: usize = 624;
 
 /// What [`label_state`] changes in the state of rank `rank`: 78 SHA-256 digests of rank and number, both as big-endian 32-bit
-/// words, read as eight big-endian words each.
+/// words, read as eight big-endian words each. Local.
 ///
 /// ```
 /// use local_array::random::label_mask;
@@ -39,22 +47,40 @@ pub fn label_state<C: Communicator>(state: &mut [u32; WORDS], comm: &C) {
     }
 }
 
-/// The generator that `DistArray` has on each rank: `NumPy`'s, seeded alike on all ranks and then labelled.
+/// The generator that `DistArray` has on each rank: `NumPy`'s `RandomState`, seeded alike on all ranks and then labelled.
 ///
 /// What it gives depends on the rank, and so an array filled with it on number of ranks and layout; for new programs there is
-/// [`Random`](super::Random).
+/// [`Random`](super::Random). [`rand`](Self::rand), [`randn`](Self::randn), [`normal`](Self::normal), [`beta`](Self::beta) and
+/// [`randint`](Self::randint) give `NumPy`'s numbers, in the order of calls, and [`array`](Self::array) makes arrays of them as
+/// `DistArray` does. Numbers that take a logarithm or a power (all but `rand` and `randint`) have them from the system's
+/// mathematical library, as `NumPy` has; between two such libraries the last bit may differ.
 ///
 /// ```
 /// use dist_comm::ThreadComm;
-/// use local_array::{ArrayError, random::RankRandom};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray, random::RankRandom};
+/// use ndarray::Ix1;
 ///
 /// let first = ThreadComm::run(2, |comm| Ok::<_, ArrayError>(RankRandom::seed(42, comm).rand(1)[0]))?;
 /// assert_eq!(first, [0.636116227395968, 0.48088769032388734]);
+///
+/// // DistArray's rand, then its randint(0, 100), of six elements on three ranks
+/// let parts = ThreadComm::run(3, |comm| {
+///     let blocks = Distribution::over(3).shape([6]).block(0).build()?;
+///     let mut random = RankRandom::seed(0, comm);
+///     let a: LocalArray<f64, Ix1, _> = random.array(|r, n| Ok(r.rand(n)), &blocks, comm)?;
+///     let b: LocalArray<i64, Ix1, _> = random.array(|r, n| r.randint(0, Some(100), n), &blocks, comm)?;
+///     assert!(b.local().iter().all(|x| (0..100).contains(x)));
+///     Ok::<_, ArrayError>(a.local().to_vec())
+/// })?;
+/// assert_eq!(parts[2], [0.7710796004219624, 0.40972931028144033]);
 /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct RankRandom {
-    generator: Mt,
+    pub(super) generator: Mt,
+    /// The normal number that was drawn with the last one.
+    pub(super) kept: Option<f64>,
 }
 
 impl RankRandom {
@@ -86,6 +112,7 @@ impl RankRandom {
         let generator = Mt::recover(state.iter().map(|&word| tempered(word)));
         Self {
             generator: generator.unwrap_or_default(), // 624 words are neither too many nor too few
+            kept: None,
         }
     }
 
@@ -96,9 +123,99 @@ impl RankRandom {
         (high * 67_108_864.0 + low) / 9_007_199_254_740_992.0
     }
 
-    /// The next `n` numbers of `[0, 1)`: what `DistArray`'s `rand` fills this rank's part with. Local.
+    /// The next `n` numbers of `[0, 1)`. Local.
     pub fn rand(&mut self, n: usize) -> Vec<f64> {
         (0..n).map(|_| self.random()).collect()
+    }
+
+    /// The next `n` normal numbers with mean 0 and deviation 1. Local.
+    pub fn randn(&mut self, n: usize) -> Vec<f64> {
+        (0..n).map(|_| self.gauss()).collect()
+    }
+
+    /// The next `n` normal numbers with mean `loc` and standard deviation `scale`. Local.
+    ///
+    /// ```
+    /// use dist_comm::SingleComm;
+    /// use local_array::random::RankRandom;
+    /// let mut random = RankRandom::seed(5, &SingleComm::new());
+    /// let (heights, shares) = (random.normal(170.0, 8.0, 100)?, random.beta(2.0, 3.0, 100)?);
+    /// assert!(heights.iter().all(|h| (130.0..210.0).contains(h)));
+    /// assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)));
+    /// # Ok::<(), local_array::ArrayError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ArrayError::Argument`] for a negative `scale` or one that is no number.
+    pub fn normal(&mut self, loc: f64, scale: f64, n: usize) -> Result<Vec<f64>, ArrayError> {
+        check("scale", scale, "at least 0", scale >= 0.0)?;
+        Ok((0..n).map(|_| loc + scale * self.gauss()).collect())
+    }
+
+    /// The next `n` numbers of the beta distribution with parameters `a` and `b`. Local.
+    ///
+    /// # Errors
+    /// [`ArrayError::Argument`] unless both are finite and above 0.
+    pub fn beta(&mut self, a: f64, b: f64, n: usize) -> Result<Vec<f64>, ArrayError> {
+        check("a", a, "finite, above 0", a > 0.0 && a.is_finite())?;
+        check("b", b, "finite, above 0", b > 0.0 && b.is_finite())?;
+        Ok((0..n).map(|_| self.one_beta(a, b)).collect())
+    }
+
+    /// The next `n` integers of `low..high`, of `0..low` where `high` is `None`. Local.
+    ///
+    /// # Errors
+    /// [`ArrayError::Argument`] where there is no such integer.
+    pub fn randint(
+        &mut self,
+        low: i64,
+        high: Option<i64>,
+        n: usize,
+    ) -> Result<Vec<i64>, ArrayError> {
+        let (low, high) = match high {
+            None => (0, low),
+            Some(high) => (low, high),
+        };
+        if low >= high {
+            return Err(ArrayError::Argument {
+                what: "low..high",
+                given: format!("{low}..{high}"),
+                allowed: "at least one integer".to_owned(),
+            });
+        }
+        // Of two's complement, so that no difference overflows.
+        let most = high.wrapping_sub(1).wrapping_sub(low).cast_unsigned();
+        let mut one = || low.wrapping_add(self.at_most(most).cast_signed());
+        Ok((0..n).map(|_| one()).collect())
+    }
+
+    /// An array as `DistArray` 0.2 fills it: `draw(self, 1)` first, to learn the type, which is dropped; then `draw(self, n)`
+    /// for the `n` elements that this rank stores, padding included, in C order. Local; every rank gives the same draw and
+    /// distribution.
+    ///
+    /// # Errors
+    /// As [`LocalArray::zeros`], and those of `draw`; [`ArrayError::Argument`] when it gives another number of elements.
+    pub fn array<T: Zeroable, D: Dimension, C: Communicator>(
+        &mut self,
+        mut draw: impl FnMut(&mut Self, usize) -> Result<Vec<T>, ArrayError>,
+        distribution: &Distribution,
+        comm: C,
+    ) -> Result<LocalArray<T, D, C>, ArrayError> {
+        let mut array = LocalArray::<T, D, C>::zeros_over(Arc::new(distribution.clone()), comm)?;
+        draw(self, 1)?;
+        let n = array.data.len();
+        let drawn = draw(self, n)?;
+        if drawn.len() != n {
+            return Err(ArrayError::Argument {
+                what: "the draw",
+                given: format!("of {} elements", drawn.len()),
+                allowed: format!("{n}, as asked for"),
+            });
+        }
+        for (slot, x) in array.data.iter_mut().zip(drawn) {
+            *slot = x;
+        }
+        Ok(array)
     }
 }
 

@@ -135,7 +135,7 @@ comparison! {
     GreaterEqual: |a, b| b.is_below_or_same(a);
 }
 
-/// An operation with its operands exchanged: `a.binary(Reflected(Subtract), b)` is `b - a`.
+/// An operation with its operands exchanged: `a.binary(Reflected(Subtract), b)` is `b - a`. See [`ufunc`](crate::ufunc).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reflected<O>(pub O);
 

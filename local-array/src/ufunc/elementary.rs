@@ -12,7 +12,12 @@ use super::promote::Promote;
 
 macro_rules! elementary {
     ($($name:ident: $real:expr;)*) => {
-        /// Floats and complex numbers, with the elementary functions under `NumPy`'s names.
+        /// Floats and complex numbers, with the elementary functions under `NumPy`'s names. Local.
+        ///
+        /// ```
+        /// use local_array::ufunc::Elementary;
+        /// assert_eq!((9.0_f64.sqrt(), Elementary::rint(2.5_f32)), (3.0, 2.0));
+        /// ```
         pub trait Elementary: Element + Number + Promote<Self> {
             $(
                 #[doc = concat!("`", stringify!($name), "`, as `NumPy` has it.")]
@@ -153,6 +158,12 @@ pub(crate) fn atanh(x: f64) -> f64 {
 }
 
 /// Real floats, with the functions of two of them.
+/// Local.
+///
+/// ```
+/// use local_array::ufunc::RealFloat;
+/// assert_eq!((3.0_f64.hypotenuse(4.0), 0.0_f32.angle(1.0)), (5.0, 0.0));
+/// ```
 pub trait RealFloat: Elementary {
     /// The hypotenuse.
     #[must_use]

@@ -7,6 +7,12 @@ use num_complex::{Complex, Complex32, Complex64};
 use crate::{Arithmetic, Bitwise, Ordered};
 
 /// All elements, `bool` among them: what works for each of them.
+/// Local.
+///
+/// ```
+/// use local_array::ufunc::Number;
+/// assert_eq!((true.widen(), (-7_i16).magnitude(), 1_u8.true_quotient(4)), (1_i8, 7, 0.25));
+/// ```
 pub trait Number: Element + Ordered + PartialEq {
     /// What `power`, `square`, `floor_divide` and the like compute with: `i8` for `bool`, else the element itself.
     type Wide: Wide;
@@ -32,6 +38,12 @@ pub trait Number: Element + Ordered + PartialEq {
 }
 
 /// Numbers proper: all elements but `bool`.
+/// Local.
+///
+/// ```
+/// use local_array::ufunc::Wide;
+/// assert_eq!(((-3_i32).signum_of(), 0.5_f64.reciprocal_of(), 2_i64.to_power(10)), (-1, 2.0, 1024));
+/// ```
 pub trait Wide: Arithmetic {
     /// -1, 0 or 1; NaN for NaN; for complex numbers `z / |z|`.
     #[must_use]
@@ -48,6 +60,12 @@ pub trait Wide: Arithmetic {
 }
 
 /// Numbers with a remainder: integers and real floats.
+/// Local.
+///
+/// ```
+/// use local_array::ufunc::Divisible;
+/// assert_eq!(((-7_i32).floored(2), (-7_i32).floored_rest(2), (-7_i32).truncated_rest(2)), (-4, 1, -1));
+/// ```
 pub trait Divisible: Arithmetic {
     /// The quotient rounded down; the integer 0 where the divisor is 0.
     #[must_use]
@@ -61,6 +79,12 @@ pub trait Divisible: Arithmetic {
 }
 
 /// The integers.
+/// Local.
+///
+/// ```
+/// use local_array::ufunc::Shift;
+/// assert_eq!((1_u8.shifted_left(7), (-8_i32).shifted_right(1)), (128, -4));
+/// ```
 pub trait Shift: Bitwise {
     /// Shifted left; 0 where the count is negative or as large as the number of bits.
     #[must_use]

@@ -20,6 +20,12 @@ use crate::{Cast, Ordered};
 ///
 /// An integer of 8 bits fits in `f16` and `bf16`, one of 16 bits in `f32` and `Complex32`, a wider one in `f64` and
 /// `Complex64`. (`NumPy` has no `bf16`.)
+/// Local.
+///
+/// ```
+/// use local_array::ufunc::Promote;
+/// assert_eq!(Promote::promote(1_u8, -1_i8), (1_i16, -1_i16));
+/// ```
 pub trait Promote<B>: Element {
     /// The type that holds both.
     type Common: Number;
@@ -34,6 +40,12 @@ pub trait Promote<B>: Element {
 }
 
 /// Values that can be compared; NaN equals nothing and is in no order.
+/// Local.
+///
+/// ```
+/// use local_array::ufunc::Comparable;
+/// assert!(1.is_below(2) && !f64::NAN.is_same(f64::NAN));
+/// ```
 pub trait Comparable: Copy {
     /// Whether `self < other`.
     fn is_below(self, other: Self) -> bool;
@@ -75,6 +87,12 @@ impl Comparable for i128 {
 
 /// An element as the float that `sin` and the like compute with: `bool` and 8 bits `f16`, 16 bits `f32`, wider integers `f64`,
 /// floats and complex numbers themselves.
+/// Local.
+///
+/// ```
+/// use local_array::ufunc::ToFloat;
+/// assert_eq!((7_u16.to_float(), 7_i64.to_float()), (7.0_f32, 7.0_f64));
+/// ```
 pub trait ToFloat: Element {
     /// The float.
     type Float: Elementary;

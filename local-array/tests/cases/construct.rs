@@ -177,7 +177,7 @@ fn construct_empty_ones_and_full(comm: &dyn Communicator) -> Outcome {
             let empty = LocalArray::<f32, IxDyn, _>::empty(&d, comm)?;
             same(empty.local_shape(), &*d.local_shape(comm.rank()), "empty")?;
             let ones = LocalArray::<bool, IxDyn, _>::ones(&d, comm)?;
-            let full = LocalArray::<i8, IxDyn, _>::full(&d, -7, comm)?;
+            let full = LocalArray::<i8, IxDyn, _>::full(&d, comm, -7)?;
             ensure(ones.local().iter().all(|&x| x), || "ones".into())?;
             ensure(full.local().iter().all(|&x| x == -7), || "full".into())?;
             let wanted: f64 = plain::size(shape) as f64;

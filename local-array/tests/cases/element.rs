@@ -44,7 +44,7 @@ fn construct_places_elements_by_index(comm: &dyn Communicator) -> Outcome {
                     "owned",
                 )?;
             }
-            let full = LocalArray::<u8, IxDyn, _>::full(&distribution, 7, comm)?;
+            let full = LocalArray::<u8, IxDyn, _>::full(&distribution, comm, 7)?;
             ensure(full.local().iter().all(|&x| x == 7), || "full".into())?;
             ensure(
                 LocalArray::<f32, IxDyn, _>::ones(&distribution, comm)?

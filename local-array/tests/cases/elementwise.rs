@@ -492,7 +492,7 @@ fn elementwise_broadcasting_is_numpys(comm: &dyn Communicator) -> Outcome {
             let difference = (&x - &y)?;
             whole_alike(&difference, &wanted, 0.0, &what)?;
             // Into an output of that distribution, padding and all.
-            let mut out = LocalArray::<f64, IxDyn, _>::full(&d, 7.0, comm)?;
+            let mut out = LocalArray::<f64, IxDyn, _>::full(&d, comm, 7.0)?;
             x.binary_into(ufunc::Subtract, &y, &mut out)?;
             whole_alike(&out, &wanted, 0.0, &what)?;
             out.fill(7.0);
@@ -1086,7 +1086,7 @@ fn elementwise_views_as_another_type(comm: &dyn Communicator) -> Outcome {
     }
     // Three bytes make no u16, and 2 is no bool, wherever it lies.
     let d = plain::distribution(&[3], &[Kind::Whole], 0, ranks);
-    let a = LocalArray::<u8, Ix1, _>::full(&d, 2, comm)?;
+    let a = LocalArray::<u8, Ix1, _>::full(&d, comm, 2)?;
     ensure(
         matches!(a.view_as::<u16>(), Err(ArrayError::Argument { .. })),
         || "three bytes".into(),

@@ -51,7 +51,7 @@ fn product<'a, T: MatMul + Close>(
         "vdot" => {
             let value = vdot(a, b)?;
             let whole = plain::distribution(&[], &[], 0, a.comm_size());
-            LocalArray::full(&whole, value, *a.comm())?
+            LocalArray::full(&whole, *a.comm(), value)?
         }
         "tensordot" => match (call.args["axes"].as_i64(), lists(&call.args["axes"])) {
             (Some(count), _) => tensordot(a, b, i32::try_from(count)?)?,

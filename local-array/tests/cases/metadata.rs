@@ -96,7 +96,7 @@ fn sync_fills_padding(comm: &dyn Communicator) -> Outcome {
 
 fn copies_are_independent(comm: &dyn Communicator) -> Outcome {
     let d = plain::distribution(&[13], &[Kind::Block], 1, comm.size());
-    let mut a = LocalArray::<f32, IxDyn, _>::full(&d, 2.0, comm)?;
+    let mut a = LocalArray::<f32, IxDyn, _>::full(&d, comm, 2.0)?;
     let copy = a.to_owned();
     a.fill(3.0);
     same((copy.sum()?, a.sum()?), (26.0, 39.0), "sums")

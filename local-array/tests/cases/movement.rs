@@ -36,7 +36,7 @@ fn redistribution_moves_every_element(comm: &dyn Communicator) -> Outcome {
                 }
                 check(&a.redistribute(to)?, |x| x, Some(0), &what)?;
                 let mut change = Redistributor::new(from, to, comm)?;
-                let mut b = LocalArray::full(to, -9, comm)?;
+                let mut b = LocalArray::full(to, comm, -9)?;
                 for round in 1..=2 {
                     a.map_inplace(|x| *x *= 2);
                     change.execute(&a, &mut b)?;

@@ -581,7 +581,7 @@ fn over_the_bits_stay(comm: &dyn Communicator) -> Outcome {
     }
     // halves add up in f32
     let d = plain::distribution(&[5000], &[Kind::Block], 0, comm.size());
-    let ones = LocalArray::<f16, IxDyn, _>::full(&d, f16::from_f32(1.0), comm)?;
+    let ones = LocalArray::<f16, IxDyn, _>::full(&d, comm, f16::from_f32(1.0))?;
     let wanted = ArrayD::from_elem(IxDyn(&[]), f16::from_f32(5000.0));
     whole_alike(&ones.over(0).sum()?, &wanted, 0.0, "halves")
 }

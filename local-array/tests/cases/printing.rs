@@ -180,7 +180,7 @@ fn printing_shows_elements_once(comm: &dyn Communicator) -> Outcome {
     )?;
     // padding is nothing that is shown
     let d = plain::distribution(&[8], &[plain::Kind::Block], 2, comm.size());
-    let mut a = LocalArray::<i64, Ix1, _>::full(&d, 99, comm)?;
+    let mut a = LocalArray::<i64, Ix1, _>::full(&d, comm, 99)?;
     a.owned_mut().fill(rank);
     let text = a.distarray2string()?;
     ensure(!text.contains("99"), || text.clone())?;
@@ -216,7 +216,7 @@ fn printing_knows_every_type(comm: &dyn Communicator) -> Outcome {
     for call in all_calls().iter().filter(|call| call.op == "halves") {
         let options = options(call);
         let line = |bits| {
-            LocalArray::<f16, IxDyn, _>::full(&d, f16::from_bits(bits), comm)?
+            LocalArray::<f16, IxDyn, _>::full(&d, comm, f16::from_bits(bits))?
                 .distarray2string_with(&options)
         };
         let lines = (0..0x7c00)

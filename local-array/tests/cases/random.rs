@@ -34,6 +34,7 @@ cases! {
     random_numbers_are_these,
     random_wrong_arguments,
     random_label_state,
+    random_as_distarray_draws,
 }
 
 const SEED: u64 = 20_140_417;
@@ -604,4 +605,194 @@ fn random_label_state(comm: &dyn Communicator) -> Outcome {
         )?;
     }
     Ok(())
+}
+
+/// What a rank of `DistArray` 0.2.0 (`NumPy` 1.23.5) got after `seed(0)` and `label_state`: `rand` and `randint` of shape (6,),
+/// `normal`, `beta` and `randn` of shape (4,), on three ranks.
+struct Drawn {
+    rand: &'static [f64],
+    normal: &'static [f64],
+    randint: &'static [i64],
+    beta: &'static [f64],
+    randn: &'static [f64],
+}
+
+const DRAWN: [Drawn; 3] = [
+    Drawn {
+        rand: &[0.512_061_794_797_254, 0.416_516_172_104_229_64],
+        normal: &[-0.905_949_792_736_587_5, 0.726_589_044_962_038_1],
+        randint: &[88, 83],
+        beta: &[0.348_371_086_438_098_17, 0.604_669_013_709_132_8],
+        randn: &[0.054_124_729_213_138_524, 0.349_272_066_219_148_97],
+    },
+    Drawn {
+        rand: &[0.114_250_961_686_762_08, 0.861_524_875_833_143_4],
+        normal: &[0.345_870_973_204_736_1, 0.076_322_511_805_967_43],
+        randint: &[93, 56],
+        beta: &[0.452_274_701_974_427_8, 0.183_237_050_170_660_64],
+        randn: &[2.780_554_501_287_422_7, -0.198_221_563_278_348_83],
+    },
+    Drawn {
+        rand: &[0.771_079_600_421_962_4, 0.409_729_310_281_440_33],
+        normal: &[],
+        randint: &[94, 38],
+        beta: &[],
+        randn: &[],
+    },
+];
+
+/// Equal but for what two mathematical libraries may differ in.
+fn near(found: &[f64], wanted: &[f64], what: &str) -> Outcome {
+    let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-13 * b.abs();
+    let alike = found.len() == wanted.len() && found.iter().zip(wanted).all(is_near);
+    ensure(alike, || format!("{what}: {found:?}, wanted {wanted:?}"))
+}
+
+fn random_as_distarray_draws(comm: &dyn Communicator) -> Outcome {
+    // Each rank by itself, so that the numbers of a rank are compared under any number of ranks.
+    let alone = &SingleComm::new();
+    for (rank, wanted) in (0_u32..).zip(&DRAWN) {
+        let mut state = RankRandom::state_of(0);
+        state
+            .iter_mut()
+            .zip(label_mask(rank))
+            .for_each(|(word, mask)| *word ^= mask);
+        let mut random = RankRandom::from_state(&state);
+        let of = |n: usize| Distribution::over(1).shape([n as u64]).build();
+        let (six, four) = (of(wanted.rand.len())?, of(wanted.normal.len())?);
+        let rand = random.array::<f64, Ix1, _>(|r, n| Ok(r.rand(n)), &six, alone)?;
+        same(rand.local().to_vec(), wanted.rand.to_vec(), "rand")?;
+        let normal = random.array::<f64, Ix1, _>(|r, n| r.normal(0.0, 1.0, n), &four, alone)?;
+        near(&normal.local().to_vec(), wanted.normal, "normal")?;
+        let dice = random.array::<i64, Ix1, _>(|r, n| r.randint(0, Some(100), n), &six, alone)?;
+        same(dice.local().to_vec(), wanted.randint.to_vec(), "randint")?;
+        let beta = random.array::<f64, Ix1, _>(|r, n| r.beta(2.0, 3.0, n), &four, alone)?;
+        near(&beta.local().to_vec(), wanted.beta, "beta")?;
+        let randn = random.array::<f64, Ix1, _>(|r, n| Ok(r.randn(n)), &four, alone)?;
+        near(&randn.local().to_vec(), wanted.randn, "randn")?;
+    }
+    random_as_numpy_draws()?;
+    let d = plain::distribution(&[7], &[Kind::Block], 1, comm.size());
+    let mut random = RankRandom::seed(3, &comm);
+    let a = random.array::<i64, Ix1, _>(|r, n| r.randint(5, None, n), &d, comm)?;
+    let mut again = RankRandom::seed(3, &comm);
+    again.randint(5, None, 1)?;
+    let wanted = again.randint(5, None, a.local().len())?;
+    same(a.local().to_vec(), wanted, "padding is drawn too")?;
+    let refused = [
+        random.randint(3, Some(3), 1).err(),
+        random.randint(0, None, 0).err(),
+        random.normal(0.0, -1.0, 1).err(),
+        random.normal(0.0, f64::NAN, 1).err(),
+        random.beta(0.0, 1.0, 1).err(),
+        random.beta(1.0, f64::INFINITY, 1).err(),
+        random
+            .array::<f64, Ix1, _>(|r, n| Ok(r.rand(n + 1)), &d, comm)
+            .err(),
+    ];
+    for (at, error) in refused.into_iter().enumerate() {
+        ensure(matches!(error, Some(ArrayError::Argument { .. })), || {
+            format!("{at}: {error:?}")
+        })?;
+    }
+    Ok(())
+}
+
+/// What `NumPy` 1.26.4 gave after `numpy.random.seed(20_140_417)`: every branch of its methods.
+fn random_as_numpy_draws() -> Outcome {
+    let fresh = || RankRandom::from_state(&RankRandom::state_of(20_140_417));
+    let betas: [((f64, f64), [f64; 4]); 7] = [
+        (
+            (0.5, 0.5),
+            [
+                0.342_667_895_964_763_9,
+                0.986_142_277_025_127_1,
+                0.995_115_024_913_345_5,
+                0.044_338_363_051_219_8,
+            ],
+        ),
+        (
+            (0.3, 1.0),
+            [
+                0.001_892_943_606_216_723_8,
+                0.717_708_662_479_633_8,
+                0.003_897_419_640_609_303,
+                0.177_554_567_344_295_28,
+            ],
+        ),
+        (
+            (1.0, 2.5),
+            [
+                0.030_145_883_987_110_71,
+                0.575_569_385_015_174_5,
+                0.774_606_175_590_439_5,
+                0.547_739_470_153_103_3,
+            ],
+        ),
+        (
+            (0.25, 3.0),
+            [
+                2.237_802_761_954_591_7e-05,
+                8.089_757_181_869_43e-06,
+                0.000_309_428_178_970_157_2,
+                0.011_059_457_172_026_707,
+            ],
+        ),
+        (
+            (4.0, 0.5),
+            [
+                0.998_045_959_273_067_3,
+                0.991_973_111_263_284_9,
+                0.954_122_203_239_403_3,
+                0.982_413_544_509_107_8,
+            ],
+        ),
+        ((0.001, 0.002), [0.0, 1.0, 1.0, 1.0]),
+        (
+            (7.0, 1.0),
+            [
+                0.985_807_363_806_905_6,
+                0.930_944_520_398_421,
+                0.869_199_848_242_036,
+                0.887_854_615_127_404_6,
+            ],
+        ),
+    ];
+    for ((a, b), wanted) in betas {
+        near(&fresh().beta(a, b, 4)?, &wanted, &format!("beta({a}, {b})"))?;
+    }
+    let integers = [
+        ((0, 1), [0, 0, 0]),
+        ((0, 2), [1, 0, 1]),
+        ((-5, 7), [-2, -3, -5]),
+        ((0, 1 << 32), [336_508_019, 936_834_782, 466_069_981]),
+        (
+            (0, (1 << 32) + 1),
+            [487_522_067, 1_167_213_656, 1_094_403_928],
+        ),
+        (
+            (i64::MIN, i64::MAX),
+            [
+                -7_778_081_099_471_194_402,
+                -7_221_616_709_246_634_974,
+                9_214_833_917_235_756_819,
+            ],
+        ),
+        (
+            (10, 1 << 40),
+            [494_858_073_832, 950_753_571_884, 687_682_289_437],
+        ),
+    ];
+    for ((low, high), wanted) in integers {
+        let found = fresh().randint(low, Some(high), 3)?;
+        same(found, wanted.to_vec(), &format!("randint({low}, {high})"))?;
+    }
+    let wanted = [
+        2.651_978_967_137_332_6,
+        3.079_558_055_330_776,
+        2.933_448_678_278_712,
+        3.320_924_130_127_014_7,
+        3.201_724_100_069_204,
+    ];
+    near(&fresh().normal(3.0, 0.5, 5)?, &wanted, "normal(3, 0.5)")
 }

@@ -178,6 +178,16 @@ fn take_put_compress<T: Close>(call: &Call, at: usize, comm: &dyn Communicator) 
                     if indices.ndim() == 0 && all[0].ndim() == 0 {
                         all = vec![a.take(indices[[]], None, mode(call))?];
                     }
+                } else if indices.ndim() == 1 {
+                    let layouts = two(&shape_of(&indices), at + 1, a.comm_size());
+                    let spread = spread(&indices, &layouts[0], *a.comm())?;
+                    let along = axis(call, "axis").ok_or("no axis")?;
+                    let found = a.take_at_along(&spread, along, mode(call))?;
+                    let at = found.distribution().axes()
+                        [along.rem_euclid(a.ndim() as i32) as usize]
+                        .clone();
+                    same(&at, &spread.distribution().axes()[0], "take_at_along")?;
+                    whole_alike(&found, &call.outputs[0].array::<T>()?, 0.0, "take_at_along")?;
                 }
                 Ok(all)
             })
@@ -422,7 +432,7 @@ fn rearrange_outputs(comm: &dyn Communicator) -> Outcome {
     for (number, d) in zoo(&shape, comm.size()).iter().enumerate() {
         let a = LocalArray::<i64, IxDyn, _>::from_fn(d, comm, |g| g[0] * 4 + g[1])?;
         for out in two(&[3, 4], number, comm.size()) {
-            let mut out = LocalArray::<i64, IxDyn, _>::full(&out, -1, comm)?;
+            let mut out = LocalArray::<i64, IxDyn, _>::full(&out, comm, -1)?;
             a.take_into([5, 0, -1], 0, IndexMode::Raise, &mut out)?;
             let wanted =
                 ndarray::array![[20, 21, 22, 23], [0, 1, 2, 3], [24, 25, 26, 27]].into_dyn();
@@ -653,12 +663,25 @@ fn rearrange_errors_are_the_same_everywhere(comm: &dyn Communicator) -> Outcome 
         )?;
         let at = LocalArray::<i64, IxDyn, _>::full(
             &distribution(&[3], &[Kind::Block], 0, comm.size()),
-            if comm.rank() == 1 { 99 } else { 0 },
             comm,
+            if comm.rank() == 1 { 99 } else { 0 },
         )?;
         check(
             a.take_at(&at, raise).err(),
             "an index of rank 1 beyond the end",
+        )?;
+        check(
+            a.take_at_along(&at, 0, raise).err(),
+            "an index of rank 1 beyond the end of an axis",
+        )?;
+        let zero = LocalArray::<i64, IxDyn, _>::zeros(at.distribution(), comm)?;
+        check(
+            a.take_at_along(&zero, mine as i32, raise).err(),
+            "different axes to take along",
+        )?;
+        check(
+            a.take_at_along(&a, 0, raise).err(),
+            "indices of several dimensions along an axis",
         )?;
     }
     let one = i64::ONE;

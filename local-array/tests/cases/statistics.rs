@@ -279,6 +279,10 @@ where
             0.0,
             "average",
         )?;
+        let mut out = LocalArray::<T::Mean, IxDyn, _>::zeros(means.distribution(), comm)?;
+        over.average_into(&weights, &mut out)?;
+        let wanted = super::numpy::gathered(&means)?;
+        whole_alike(&out, &wanted, 0.0, "average_into")?;
         let value = if call.args["axes"].is_null() {
             a.average_returned(&weights)?
         } else {

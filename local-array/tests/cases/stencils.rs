@@ -110,7 +110,7 @@ fn corners_are_left_alone_when_skipped(comm: &dyn Communicator) -> Outcome {
 
 fn windows_of_a_scalar_are_its_element(comm: &dyn Communicator) -> Outcome {
     let scalar = Distribution::over(comm.size()).shape([]).build()?;
-    let a = LocalArray::<i64, Ix0, _>::full(&scalar, 4, comm)?;
+    let a = LocalArray::<i64, Ix0, _>::full(&scalar, comm, 4)?;
     let found = a.map_windows(3, |w| w.len() as i64 * 10 + w[()])?;
     same(found.sum()?, 14, "0-d")
 }
@@ -225,12 +225,29 @@ fn windows_without_padding_are_refused(comm: &dyn Communicator) -> Outcome {
         )?;
         same(
             dealt.err(),
-            Some(ArrayError::Padding {
+            Some(ArrayError::NotBlocks {
                 axis: 0,
-                given: 1,
-                allowed: 0,
+                given: "cyclic",
             }),
             "dealt out",
+        )?;
+        let lists: Vec<Vec<i64>> = (0..comm.size())
+            .map(|rank| {
+                (0..30)
+                    .filter(|i| i % comm.size() == rank)
+                    .map(|i| i as i64)
+                    .collect()
+            })
+            .collect();
+        let listed = Distribution::over(comm.size())
+            .shape([30])
+            .unstructured(0, lists)
+            .build()?;
+        let error = numbered(&listed, comm)?.map_windows(1, |w| w.sum()).err();
+        let message = error.map(|error| error.to_string()).unwrap_or_default();
+        ensure(
+            message.contains("axis 0 is unstructured: windows need block axes"),
+            || message.clone(),
         )
     }
 }
