@@ -5,6 +5,7 @@ use dist_comm::Communicator;
 use ndarray::{DataMut, Dimension, IxDyn};
 
 use super::Over;
+use crate::agreement::Bits;
 use crate::reduction::{ArgExtreme, Extreme, Moments, Product, Sum, Truths};
 use crate::{
     Accumulate, Arithmetic, ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Ordered, Real,
@@ -192,7 +193,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     {
         let ddof = ddof.into();
         let finish = |state: &_, _| A::Real::from_f64(Moments::<A>::variance(state, ddof));
-        self.reduced("var", ddof.to_bits(), &Moments::<A>::new(), finish)
+        self.reduced("var", Bits(ddof), &Moments::<A>::new(), finish)
     }
 
     /// The variance, written to what `out` owns. Collective.
@@ -210,13 +211,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
         let ddof = ddof.into();
         let variance = |state: &_| Moments::<T::Mean>::variance(state, ddof);
         let finish = |state: &_, _| S::Elem::from_f64(variance(state));
-        self.reduced_into(
-            "var",
-            ddof.to_bits(),
-            &Moments::<T::Mean>::new(),
-            finish,
-            out,
-        )
+        self.reduced_into("var", Bits(ddof), &Moments::<T::Mean>::new(), finish, out)
     }
 
     /// The standard deviation, of a float type for every element type; `ddof` degrees of freedom less. Collective.
@@ -236,7 +231,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     {
         let ddof = ddof.into();
         let finish = |state: &_, _| A::Real::from_f64(Moments::<A>::variance(state, ddof).sqrt());
-        self.reduced("std", ddof.to_bits(), &Moments::<A>::new(), finish)
+        self.reduced("std", Bits(ddof), &Moments::<A>::new(), finish)
     }
 
     /// The standard deviation, written to what `out` owns. Collective.
@@ -254,13 +249,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
         let ddof = ddof.into();
         let variance = |state: &_| Moments::<T::Mean>::variance(state, ddof);
         let finish = |state: &_, _| S::Elem::from_f64(variance(state).sqrt());
-        self.reduced_into(
-            "std",
-            ddof.to_bits(),
-            &Moments::<T::Mean>::new(),
-            finish,
-            out,
-        )
+        self.reduced_into("std", Bits(ddof), &Moments::<T::Mean>::new(), finish, out)
     }
 }
 
