@@ -8,12 +8,13 @@ use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{Array, ArrayView, Axis, Data, Dimension, IxDyn};
 
+use crate::agreement::same_everywhere;
 use crate::axis::axis_of;
 use crate::cow::without_padding;
 use crate::part::Part;
+use crate::redistribute::moved_to;
 use crate::reshape::reshaped;
-use crate::same::same_everywhere;
-use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Redistributor};
+use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView};
 
 /// The arrays one after the other along `axis`, or one after the other as flat arrays where it is `None` (`NumPy`'s
 /// `concatenate`). Collective; every rank gives the same arrays and axis. Local meaning: on their parts.
@@ -135,13 +136,7 @@ pub(crate) fn joined<T: Element, D: Dimension, C: Communicator + Clone>(
             .iter()
             .map(|bound| bound.saturating_sub(offset).min(n));
         let piece = over_grid(AxisDist::block_bounds(here.collect::<Vec<_>>())?)?;
-        let mut there = agree(
-            &comm,
-            LocalArray::<T, IxDyn, _>::zeros(&piece, comm.clone()),
-        )?;
-        Redistributor::new(array.distribution(), &piece, comm.clone())?
-            .execute(array, &mut there)?;
-        moved.push(there);
+        moved.push(moved_to::<T, _, _, IxDyn, _>(array, &piece)?);
         offset += n;
     }
     let parts: Vec<_> = moved.iter().map(|array| array.data.view()).collect();

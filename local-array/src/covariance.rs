@@ -10,16 +10,16 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{Array1, Array2, Axis, Data, Dimension, Ix2, IxDyn, Slice, concatenate};
 
+use crate::agreement::{Bits, same_everywhere};
 use crate::exact::{ExactSum, covariance};
-use crate::same::same_everywhere;
+use crate::redistribute::moved_to;
 use crate::summable::Center;
 use crate::{
-    Arithmetic, ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Redistributor, Summable,
+    Arithmetic, ArrayError, Cast, Floating, LocalArray, LocalArrayBase, LocalArrayView, Summable,
 };
 
 /// What covariances of a type are kept in: `f64`, or [`Complex64`](num_complex::Complex64) for complex elements.
@@ -213,7 +213,7 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
         let arguments = (
             self.rowvar,
             self.bias,
-            self.ddof.map(f64::to_bits),
+            self.ddof.map(Bits),
             self.exact,
             shapes,
             K::TYPE,
@@ -256,54 +256,36 @@ struct Rows<K> {
     observations: u64,
 }
 
-/// An array as (variables, observations); nothing is copied between ranks.
+/// An array as (variables, observations); nothing is copied.
 fn variables_of<K: Center, C: Communicator + Clone>(
     set: &LocalArray<K, IxDyn, C>,
     rowvar: bool,
-) -> Result<LocalArray<K, Ix2, C>, ArrayError> {
-    let given = set.distribution();
-    let (mut axes, targets) = (given.axes().to_vec(), given.targets().to_vec());
-    let mut data = set.data.clone();
-    if axes.len() > 2 {
+) -> Result<LocalArrayView<'_, K, Ix2, C>, ArrayError> {
+    let ndim = set.ndim();
+    let Some(lead) = 2_usize.checked_sub(ndim) else {
         return Err(ArrayError::Shape {
             what: "an array of variables",
-            given: given.global_shape().to_vec(),
+            given: set.global_shape().to_vec(),
             allowed: "at most two dimensions".to_owned(),
         });
-    }
-    let turn = !rowvar && axes.len() == 2;
-    while axes.len() < 2 {
-        axes.insert(0, AxisDist::whole(1)?);
-        data.insert_axis_inplace(Axis(0));
-    }
-    if !set.part.is_active() {
-        for axis in 0..2 {
-            data.slice_axis_inplace(Axis(axis), Slice::from(0..0));
-        }
-    }
-    let mut distribution = Distribution::from_axes(axes, given.ranks(), targets)?;
-    if turn {
-        distribution = distribution.transpose(None)?;
-        data = data.reversed_axes();
-    }
-    LocalArray::from_array(data, &distribution, set.comm.clone())?.into_dimensionality()
+    };
+    let turned = if rowvar || ndim < 2 {
+        set.view_of()
+    } else {
+        set.permuted(&[1, 0])?
+    };
+    turned.with_axes(&vec![0; lead])?.into_dimensionality()
 }
 
 /// What this rank gets of a set in another distribution of (variables, observations).
 fn moved<K: Center, C: Communicator + Clone>(
-    set: &LocalArray<K, Ix2, C>,
+    set: &LocalArrayView<'_, K, Ix2, C>,
     axes: &[AxisDist; 2],
 ) -> Result<Array2<K>, ArrayError> {
     let ranks = set.comm.size();
     let distribution =
         Distribution::from_axes(axes.to_vec(), ranks, (0..ranks).collect::<Vec<_>>())?;
-    let mut to = agree(
-        &set.comm,
-        LocalArray::<K, Ix2, _>::zeros(&distribution, set.comm.clone()),
-    )?;
-    Redistributor::new(set.distribution(), &distribution, set.comm.clone())?
-        .execute(set, &mut to)?;
-    Ok(to.into_local())
+    Ok(moved_to(set, &distribution)?.into_local())
 }
 
 /// Takes the mean of each row from it.
@@ -339,7 +321,7 @@ fn block(variables: u64, ranks: usize, rank: usize) -> Result<Range<usize>, Arra
 }
 
 fn by_observations<K: Center, C: Communicator + Clone>(
-    sets: &[LocalArray<K, Ix2, C>],
+    sets: &[LocalArrayView<'_, K, Ix2, C>],
     n: u64,
     variables: u64,
     comm: &C,
@@ -383,7 +365,7 @@ fn by_observations<K: Center, C: Communicator + Clone>(
 /// As [`by_observations`], by exact sums of the elements and of their products, the means taken off at the end.
 #[expect(clippy::cast_precision_loss, reason = "a count as a float")]
 fn exactly<K: Center, C: Communicator + Clone>(
-    sets: &[LocalArray<K, Ix2, C>],
+    sets: &[LocalArrayView<'_, K, Ix2, C>],
     n: u64,
     variables: u64,
     comm: &C,
@@ -474,7 +456,7 @@ fn exactly<K: Center, C: Communicator + Clone>(
 }
 
 fn by_variables<K: Center, C: Communicator + Clone>(
-    sets: &[LocalArray<K, Ix2, C>],
+    sets: &[LocalArrayView<'_, K, Ix2, C>],
     n: u64,
     variables: u64,
     comm: &C,

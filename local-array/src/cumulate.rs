@@ -10,8 +10,8 @@ use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{ArrayD, Axis, Data, DataMut, Dimension, Ix1, IxDyn, Zip};
 
+use crate::agreement::same_everywhere;
 use crate::axis::axis_of;
-use crate::same::same_everywhere;
 use crate::{
     Accumulate, Accumulator, ArrayError, Cast, LocalArray, LocalArrayBase, LocalArrayView, Summable,
 };

@@ -9,10 +9,10 @@ use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution, MAX_LISTED, MapError};
 use ndarray::{Array, Axis, Data, Dimension, IxDyn};
 
+use crate::agreement::same_everywhere;
 use crate::axis::axis_of;
 use crate::part::Part;
 use crate::remote::{Owners, nobodys};
-use crate::same::same_everywhere;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 impl<S, D, C> LocalArrayBase<S, D, C>

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use dap_protocol::Element;
 use dist_comm::Communicator;
 use dist_maps::Distribution;
-use ndarray::{Axis, Data, DimMax, Dimension, IxDyn, Slice};
+use ndarray::{Data, DimMax, Dimension, IxDyn};
 
-use crate::meet::{Guest, lifted, meet, replicated};
-use crate::part::Part;
-use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView};
+use crate::meet::{Guest, broadcasts, meet, replicated};
+use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 /// Copies of both arrays with their elements where element-wise operations need them; pyDive's policy. Collective.
 ///
@@ -151,13 +150,7 @@ where
     ) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
         let shape = self.global_shape();
         let to = target.global_shape();
-        let fits = shape.len() <= to.len()
-            && shape
-                .iter()
-                .rev()
-                .zip(to.iter().rev())
-                .all(|(&n, &m)| n == m || n == 1);
-        if !fits {
+        if !broadcasts(shape, to) {
             return Err(ArrayError::Shape {
                 what: "the array to broadcast",
                 given: shape.to_vec(),
@@ -175,23 +168,7 @@ where
         } else {
             replicated(shape, target)?
         };
-        self.lifted(to.len())?.redistribute(&wanted)
-    }
-
-    /// The array with axes of extent 1 before its own; nothing is copied. Local.
-    fn lifted(&self, ndim: usize) -> Result<LocalArrayView<'_, S::Elem, IxDyn, C>, ArrayError> {
-        let distribution = lifted(self.distribution(), ndim)?;
-        let part = Part::new(Arc::new(distribution), &self.comm)?;
-        let mut data = self.data.view().into_dyn();
-        for _ in self.ndim()..ndim {
-            data.insert_axis_inplace(Axis(0));
-        }
-        // A rank without a place stores nothing, but for the one element of a 0-d array.
-        if !part.is_active() {
-            for axis in 0..ndim {
-                data.slice_axis_inplace(Axis(axis), Slice::from(0..0));
-            }
-        }
-        LocalArrayView::from_part(data, Arc::new(part), self.comm.clone())
+        let lead = vec![0; to.len() - shape.len()];
+        self.view_of().with_axes(&lead)?.redistribute(&wanted)
     }
 }

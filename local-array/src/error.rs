@@ -184,6 +184,14 @@ pub enum ArrayError {
         /// Bytes that the communicator gave.
         bytes: usize,
     },
+    /// A message of another rank that is not what it should be.
+    #[error("the {bytes} byte(s) that another rank sent are not {what}")]
+    Message {
+        /// What they should be.
+        what: &'static str,
+        /// Their number.
+        bytes: usize,
+    },
     /// The parts of the ranks do not make one array.
     #[error("the parts do not fit together: {}", join(.0))]
     Parts(Vec<Violation>),

@@ -1,8 +1,9 @@
 //! Products and running results that do not depend on the layout: a tree over global indices, whatever rank has them.
 //!
 //! Along an axis, elements are taken by blocks of [`BLOCK`] indices, each one after the other; blocks are joined two by two, as
-//! a binary counter carries. So what stands before block `b` is one node for each binary digit 1 of `b`, and that is all that
-//! a rank hands on to the next one along the axis.
+//! a [binary counter](crate::binary_counter) carries. So what stands before block `b` is one node for each binary digit 1 of
+//! `b`, and that is all that a rank hands on to the next one along the axis. All lanes along the axis go at once: a node has
+//! a value for each.
 
 use std::ops::Range;
 
@@ -11,6 +12,7 @@ use dist_comm::Communicator;
 use dist_maps::{AxisDist, Distribution};
 
 use crate::ArrayError;
+use crate::binary_counter::BinaryCounter;
 
 /// Elements of a block.
 pub(crate) const BLOCK: u64 = 128;
@@ -73,21 +75,18 @@ impl Line {
         })
     }
 
-    /// What stands before this rank's blocks, for each of `lanes`, given its blocks' values: `values` has those of a lane one
-    /// after the other. Every rank of the line calls it.
+    /// What stands before this rank's blocks: each node has a value for every one of `lanes`, as each of `values`, one for
+    /// every block, has. Every rank of the line calls it.
     pub(crate) fn before<S: Pod>(
         &self,
         comm: &dyn Communicator,
         lanes: usize,
-        values: &[S],
+        values: &[Vec<S>],
         join: impl Fn(S, S) -> S + Copy,
-    ) -> Result<Vec<Counter<S>>, ArrayError> {
+    ) -> Result<BinaryCounter<Vec<S>>, ArrayError> {
         let before = self.received(comm, lanes)?;
         if let Some(&next) = self.members.get(self.at + 1) {
-            let after: Vec<S> = self
-                .after(&before, values, join)
-                .flat_map(|counter| counter.nodes)
-                .collect();
+            let after = after(&before, values, join).nodes().concat();
             if !after.is_empty() {
                 comm.send(next, TAG, bytemuck::cast_slice(&after))?;
             }
@@ -95,30 +94,29 @@ impl Line {
         Ok(before)
     }
 
-    /// What all blocks of a lane join to, on the lowest rank of the line; `None` on the others.
+    /// What all blocks of each lane join to, on the lowest rank of the line; `None` on the others.
     pub(crate) fn total<S: Pod>(
         &self,
         comm: &dyn Communicator,
         lanes: usize,
-        values: &[S],
+        values: &[Vec<S>],
         neutral: S,
         join: impl Fn(S, S) -> S + Copy,
     ) -> Result<Option<Vec<S>>, ArrayError> {
         let before = self.before(comm, lanes, values, join)?;
         let (me, last) = (self.members[self.at], self.members[self.members.len() - 1]);
         let lowest = self.members.iter().copied().min().unwrap_or(me);
-        let mut totals = Vec::new();
+        let mut totals = vec![neutral; lanes];
         if me == last {
-            let after = self.after(&before, values, join);
-            totals.extend(after.map(|counter| counter.join(join).unwrap_or(neutral)));
+            let all = after(&before, values, join);
+            if let Some(all) = all.finish(|left, right| joined(left, &right, join)) {
+                totals = all;
+            }
             if me != lowest && lanes > 0 {
                 comm.send(lowest, TAG, bytemuck::cast_slice(&totals))?;
             }
-        } else if me == lowest {
-            totals.resize(lanes, neutral);
-            if lanes > 0 {
-                comm.recv(last, TAG, bytemuck::cast_slice_mut(&mut totals))?;
-            }
+        } else if me == lowest && lanes > 0 {
+            comm.recv(last, TAG, bytemuck::cast_slice_mut(&mut totals))?;
         }
         Ok((me == lowest).then_some(totals))
     }
@@ -127,7 +125,7 @@ impl Line {
         &self,
         comm: &dyn Communicator,
         lanes: usize,
-    ) -> Result<Vec<Counter<S>>, ArrayError> {
+    ) -> Result<BinaryCounter<Vec<S>>, ArrayError> {
         let nodes = self.blocks.start.count_ones() as usize;
         let mut states = vec![S::zeroed(); lanes * nodes];
         if let Some(previous) = self.at.checked_sub(1)
@@ -139,81 +137,36 @@ impl Line {
                 bytemuck::cast_slice_mut(&mut states),
             )?;
         }
-        let counter = |lane: usize| Counter {
-            blocks: self.blocks.start,
-            nodes: states[lane * nodes..(lane + 1) * nodes].to_vec(),
-        };
-        Ok((0..lanes).map(counter).collect())
-    }
-
-    fn after<'a, S: Pod>(
-        &self,
-        before: &'a [Counter<S>],
-        values: &'a [S],
-        join: impl Fn(S, S) -> S + Copy + 'a,
-    ) -> impl Iterator<Item = Counter<S>> + 'a {
-        let count = usize::try_from(self.blocks.end - self.blocks.start).unwrap_or(usize::MAX);
-        before.iter().enumerate().map(move |(lane, counter)| {
-            let mut counter = counter.clone();
-            values[lane * count..(lane + 1) * count]
-                .iter()
-                .for_each(|&value| counter.push(value, join));
-            counter
-        })
+        let node = |number: usize| states[number * lanes..(number + 1) * lanes].to_vec();
+        let nodes = (0..nodes).map(node).collect();
+        Ok(BinaryCounter::after(self.blocks.start, nodes))
     }
 }
 
-/// The blocks so far: one node for each binary digit 1 of their number, the highest first.
-#[derive(Clone, Debug)]
-pub(crate) struct Counter<S> {
-    blocks: u64,
-    nodes: Vec<S>,
+/// The values of two nodes, joined lane by lane.
+pub(crate) fn joined<S: Copy>(mut left: Vec<S>, right: &[S], join: impl Fn(S, S) -> S) -> Vec<S> {
+    for (left, &right) in left.iter_mut().zip(right) {
+        *left = join(*left, right);
+    }
+    left
 }
 
-impl<S: Copy> Counter<S> {
-    pub(crate) fn push(&mut self, value: S, join: impl Fn(S, S) -> S) {
-        let mut node = value;
-        for _ in 0..self.blocks.trailing_ones() {
-            if let Some(left) = self.nodes.pop() {
-                node = join(left, node);
-            }
-        }
-        self.nodes.push(node);
-        self.blocks += 1;
+/// What stands after some blocks.
+fn after<S: Copy>(
+    before: &BinaryCounter<Vec<S>>,
+    values: &[Vec<S>],
+    join: impl Fn(S, S) -> S + Copy,
+) -> BinaryCounter<Vec<S>> {
+    let mut counter = before.clone();
+    for value in values {
+        counter.push(value.clone(), |left, right| joined(left, &right, join));
     }
-
-    /// All blocks so far.
-    pub(crate) fn join(&self, join: impl Fn(S, S) -> S) -> Option<S> {
-        self.nodes
-            .iter()
-            .rev()
-            .copied()
-            .reduce(|right, left| join(left, right))
-    }
+    counter
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_counter_has_a_node_for_each_digit() {
-        let mut counter = Counter {
-            blocks: 0,
-            nodes: Vec::new(),
-        };
-        for b in 0..21 {
-            assert_eq!(
-                counter.nodes.len(),
-                usize::try_from(counter.blocks.count_ones()).unwrap()
-            );
-            counter.push((b, b + 1), |left: (u64, u64), right: (u64, u64)| {
-                assert_eq!(left.1, right.0);
-                (left.0, right.1)
-            });
-        }
-        assert_eq!(counter.nodes, [(0, 16), (16, 20), (20, 21)]);
-    }
 
     #[test]
     fn aligned_bounds_are_whole_blocks() {

@@ -3,6 +3,7 @@
 mod bins;
 mod two;
 
+use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -13,9 +14,9 @@ use ndarray::{Array1, ArrayViewD, Data, Dimension};
 pub use bins::Bins;
 pub use two::Histogram2d;
 
+use crate::agreement::same_everywhere;
 use crate::over::counted_elements;
 use crate::part::Part;
-use crate::same::same_everywhere;
 use crate::{
     Accumulate, Accumulator, ArrayError, Cast, Floating, LocalArrayBase, Ordered, Summable,
 };
@@ -176,7 +177,7 @@ impl<T: Ordered + Cast<f64>, C: Communicator> Histogram<'_, T, C> {
     }
 
     /// The edges, when all ranks ask for the same. Collective.
-    fn edges(&self, arguments: impl Hash) -> Result<Edges, ArrayError> {
+    fn edges(&self, arguments: impl Hash + Debug) -> Result<Edges, ArrayError> {
         let asked = self.bins.check(self.range);
         same_everywhere(
             self.comm,

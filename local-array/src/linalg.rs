@@ -3,6 +3,7 @@
 mod cross;
 mod dot;
 mod kernel;
+mod matrix_vector;
 mod signal;
 mod summa;
 mod tensordot;
@@ -13,6 +14,5 @@ pub use dot::{Dot, dot};
 pub use kernel::MatMul;
 pub use signal::{SlidingMode, convolve, correlate};
 pub use tensordot::{TensorAxes, inner, tensordot};
-pub(crate) use tensordot::{moved_to, reshape_to};
 pub use vector::{outer, vdot};
 pub(crate) use vector::{same_size, with_pairs};

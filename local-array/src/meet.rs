@@ -11,6 +11,7 @@ use dist_comm::Communicator;
 use dist_maps::{AxisDist, Distribution, IndexMap, MapError};
 
 use crate::ArrayError;
+use crate::expand::with_axes;
 use crate::part::Part;
 
 /// One operand, and whether it may be moved.
@@ -139,7 +140,7 @@ fn incompatible(given: &Distribution, allowed: &Distribution) -> ArrayError {
 }
 
 /// Whether `shape` can be stretched to `result`.
-fn broadcasts(shape: &[u64], result: &[u64]) -> bool {
+pub(crate) fn broadcasts(shape: &[u64], result: &[u64]) -> bool {
     shape.len() <= result.len()
         && shape
             .iter()
@@ -228,14 +229,6 @@ fn owned(axis: &AxisDist, coord: usize) -> Option<Vec<i64>> {
     Some(all.map(dist_maps::GlobalIndex::get).collect())
 }
 
-/// The same with axes of extent 1 before the others.
-pub(crate) fn lifted(distribution: &Distribution, ndim: usize) -> Result<Distribution, MapError> {
-    let lead = ndim.saturating_sub(distribution.ndim());
-    let mut axes = vec![AxisDist::whole(1)?; lead];
-    axes.extend(distribution.axes().iter().cloned());
-    Distribution::from_axes(axes, distribution.ranks(), distribution.targets())
-}
-
 /// Without padding.
 fn bare(axis: &AxisDist) -> Result<AxisDist, MapError> {
     match axis {
@@ -274,7 +267,7 @@ fn mixed(
     shape: &[u64],
     dealt: bool,
 ) -> Result<Option<Distribution>, ArrayError> {
-    let base = lifted(base, shape.len())?;
+    let base = with_axes(base, &vec![0; shape.len() - base.ndim()])?;
     let mut axes = Vec::with_capacity(shape.len());
     for (axis, &n) in shape.iter().enumerate() {
         let own = &base.axes()[axis];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dist_comm::Communicator;
 use dist_maps::Distribution;
-use ndarray::{Array, Data, DataMut, Dimension, IxDyn};
+use ndarray::{Array, Axis, CowArray, Data, DataMut, Dimension, IxDyn};
 
 use crate::part::Part;
 use crate::strided::for_each_run;
@@ -24,6 +24,18 @@ impl<S: Data<Elem: Copy>, D: Dimension, C: Communicator> LocalArrayBase<S, D, C>
         let mut elements = Vec::with_capacity(owned.len());
         for_each_run(&owned, |run| elements.extend_from_slice(run));
         Cow::Owned(elements)
+    }
+
+    /// What of that this rank counts, in C order: an index that lies on several ranks once.
+    pub(crate) fn counted_elements(&self) -> Cow<'_, [S::Elem]> {
+        let Some(chosen) = self.part.chosen(&vec![true; self.ndim()]) else {
+            return self.owned_elements();
+        };
+        let mut elements = CowArray::from(self.owned().into_dyn());
+        for (axis, positions) in chosen.iter().enumerate() {
+            elements = elements.select(Axis(axis), positions).into();
+        }
+        Cow::Owned(elements.iter().copied().collect())
     }
 }
 

@@ -6,9 +6,9 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::IndexMap;
 use ndarray::{Data, DataMut, Dimension, IxDyn};
 
+use crate::agreement::same_everywhere;
 use crate::indices::Indices;
 use crate::remote::{Places, send};
-use crate::same::same_everywhere;
 use crate::strided::elements;
 use crate::take::{check_ranks, resolved};
 use crate::{ArrayError, IndexMode, LocalArrayBase};

@@ -1,20 +1,22 @@
 //! Redistribution of arrays: [`LocalArrayBase::redistribute`] and what `DistArray` calls `asdist`.
 
 mod messages;
+mod moved;
 mod redistributor;
 
 use dap_protocol::Element;
 use dist_comm::Communicator;
-use dist_comm::agree::agree;
 use dist_maps::Distribution;
 use ndarray::{Data, Dimension};
 
 use crate::agreement::same_on_all_ranks;
-use crate::part::check_ndim;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 pub(crate) use messages::Messages;
+pub(crate) use moved::moved_to;
 pub use redistributor::Redistributor;
+
+use moved::carried;
 
 impl<S, D, C> LocalArrayBase<S, D, C>
 where
@@ -52,8 +54,7 @@ where
         distribution: &Distribution,
     ) -> Result<LocalArray<S::Elem, D, C>, ArrayError> {
         self.check_on_all_ranks(Some(distribution))?;
-        let change = Redistributor::new(self.distribution(), distribution, self.comm.clone());
-        self.carry_out(change, distribution)
+        carried(self, distribution, Redistributor::new)
     }
 
     /// A copy of the array in another shape of as many elements, which keep their global C order. Collective.
@@ -65,8 +66,7 @@ where
         distribution: &Distribution,
     ) -> Result<LocalArray<S::Elem, D2, C>, ArrayError> {
         self.check_on_all_ranks(Some(distribution))?;
-        let change = Redistributor::reshaped(self.distribution(), distribution, self.comm.clone());
-        self.carry_out(change, distribution)
+        carried(self, distribution, Redistributor::reshaped)
     }
 
     /// A copy distributed as `other` is (`DistArray`'s `asdist_like`). Collective.
@@ -108,13 +108,7 @@ where
     ) -> Result<LocalArray<S::Elem, D2, C>, ArrayError> {
         let asked = Distribution::from_shape(shape, dist, grid, self.comm.size());
         self.check_on_all_ranks(asked.as_ref().ok())?;
-        let distribution = asked?;
-        let change = if shape == self.global_shape() {
-            Redistributor::new(self.distribution(), &distribution, self.comm.clone())
-        } else {
-            Redistributor::reshaped(self.distribution(), &distribution, self.comm.clone())
-        };
-        self.carry_out(change, &distribution)
+        moved_to(self, &asked?)
     }
 
     /// The same as [`asdist`](Self::asdist), under `DistArray`'s other name. Collective.
@@ -137,21 +131,5 @@ where
             ("the distribution asked for", asked),
         ];
         same_on_all_ranks(&self.comm, &given)
-    }
-
-    fn carry_out<D2: Dimension>(
-        &self,
-        change: Result<Redistributor<C>, ArrayError>,
-        distribution: &Distribution,
-    ) -> Result<LocalArray<S::Elem, D2, C>, ArrayError> {
-        // These errors follow from the distributions, which are the same everywhere.
-        check_ndim::<D2>(distribution)?;
-        let mut change = change?;
-        let mut moved = agree(
-            &self.comm,
-            LocalArray::zeros(distribution, self.comm.clone()),
-        )?;
-        change.execute(self, &mut moved)?;
-        Ok(moved)
     }
 }

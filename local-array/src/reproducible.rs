@@ -8,6 +8,7 @@ use half::{bf16, f16};
 use ndarray::{Data, Dimension, IxDyn, RawData};
 use num_complex::{Complex32, Complex64};
 
+use crate::agreement::Bits;
 use crate::exact::{ExactSum, covariance};
 use crate::linalg::{same_size, with_pairs};
 use crate::over::counted;
@@ -326,7 +327,7 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
         let finish = |sums: &_, n| Real::from_f64(variance(sums, n, ddof));
         self.0.reduced(
             "var",
-            ("reproducible", ddof.to_bits()),
+            ("reproducible", Bits(ddof)),
             &moments::<T, T::Mean>(),
             finish,
         )
@@ -344,7 +345,7 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
         let finish = |sums: &_, n| Real::from_f64(variance(sums, n, ddof).sqrt());
         self.0.reduced(
             "std",
-            ("reproducible", ddof.to_bits()),
+            ("reproducible", Bits(ddof)),
             &moments::<T, T::Mean>(),
             finish,
         )

@@ -1,18 +1,19 @@
 //! [`Reproducible`] products and running sums and products: joined by a [fixed tree](crate::fixed_tree) over global indices.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use dap_protocol::Element;
 use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
-use ndarray::{Axis, Data, Dimension, Ix1, IxDyn};
+use ndarray::{Data, Dimension, Ix1, IxDyn};
 
+use crate::agreement::same_everywhere;
 use crate::axis::axis_of;
-use crate::fixed_tree::{BLOCK, Line, aligned};
-use crate::linalg::{moved_to, reshape_to};
+use crate::fixed_tree::{BLOCK, Line, aligned, joined};
+use crate::redistribute::moved_to;
 use crate::reproducible::{Reduced, Reproducible, ReproducibleOver};
-use crate::same::same_everywhere;
 use crate::{Accumulate, Accumulator, ArrayError, Cast, LocalArray, LocalArrayBase, Summable};
 
 /// Elements of a block, as a length in memory.
@@ -144,7 +145,7 @@ where
             .block(0)
             .build()?;
         let to = aligned(&blocks, 0)?;
-        let moved: LocalArray<S::Elem, IxDyn, C> = reshape_to(self.array, &to)?;
+        let moved: LocalArray<S::Elem, IxDyn, C> = moved_to(self.array, &to)?;
         scan::<_, <S::Elem as Summable>::Sum, _>(&moved, 0, join)?.into_dimensionality()
     }
 }
@@ -187,24 +188,64 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
     }
 }
 
-/// The values of the blocks of each lane, one lane after the other.
-fn block_values<T: Copy, A: Accumulator, C: Communicator>(
-    moved: &LocalArray<T, IxDyn, C>,
-    axis: usize,
-    join: Join,
-    widen: impl Fn(T) -> A,
-) -> Vec<A> {
-    let mut values = Vec::new();
-    let mut lane_elements = Vec::new();
-    for lane in moved.data.lanes(Axis(axis)) {
-        lane_elements.clear();
-        lane_elements.extend(lane.iter().map(|&x| widen(x)));
-        let blocks = lane_elements.chunks(LEN);
-        values.extend(
-            blocks.filter_map(|block| block.iter().copied().reduce(|a, b| join.of::<A>(a, b))),
-        );
+/// The elements of a rank along an axis, in C order: stretches of `len` rows, each with one element of `inner` neighbouring
+/// lanes.
+struct Lanes<'a, T> {
+    elements: &'a [T],
+    len: usize,
+    inner: usize,
+    /// All lanes.
+    count: usize,
+}
+
+impl<'a, T: Copy> Lanes<'a, T> {
+    /// What a rank has of an array in C order, as one that was just moved is.
+    fn of<C: Communicator>(moved: &'a LocalArray<T, IxDyn, C>, axis: usize) -> Self {
+        let shape = moved.data.shape();
+        let inner: usize = shape[axis + 1..].iter().product();
+        Self {
+            elements: moved.data.as_slice().unwrap_or(&[]),
+            len: shape[axis],
+            inner,
+            count: shape[..axis].iter().product::<usize>() * inner,
+        }
     }
-    values
+
+    /// For each stretch where it begins, in elements, and its first lane.
+    fn stretches(&self) -> impl Iterator<Item = (usize, usize)> + use<T> {
+        let (step, inner) = (self.len * self.inner, self.inner);
+        let count = self.elements.len().checked_div(step).unwrap_or(0);
+        (0..count).map(move |number| (number * step, number * inner))
+    }
+
+    /// Where the elements of each block lie in a stretch.
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
+        let (len, inner) = (self.len, self.inner);
+        let rows = (0..len)
+            .step_by(LEN)
+            .map(move |row| row..len.min(row + LEN));
+        rows.map(move |rows| rows.start * inner..rows.end * inner)
+    }
+
+    /// The value of each block in every lane.
+    fn block_values<A: Accumulator>(&self, join: Join, widen: impl Fn(T) -> A) -> Vec<Vec<A>> {
+        let value = |block: Range<usize>| {
+            let mut values = Vec::with_capacity(self.count);
+            for (start, lane) in self.stretches() {
+                let block = &self.elements[start + block.start..start + block.end];
+                let (first, rest) = block.split_at(self.inner);
+                values.extend(first.iter().map(|&x| widen(x)));
+                let values = &mut values[lane..];
+                for row in rest.chunks_exact(self.inner) {
+                    for (value, &x) in values.iter_mut().zip(row) {
+                        *value = join.of(*value, widen(x));
+                    }
+                }
+            }
+            values
+        };
+        self.blocks().map(value).collect()
+    }
 }
 
 /// Running results along an axis that lies in whole blocks.
@@ -224,43 +265,48 @@ where
     let Some(line) = Line::of(distribution, axis, comm.rank()) else {
         return Ok(result);
     };
-    let values = block_values(moved, axis, join, |x: T| x.cast().widen());
-    let lanes: usize = lanes(moved, axis);
-    let mut before = line.before(comm, lanes, &values, |a, b| join.of::<A::Acc>(a, b))?;
-    let targets = result.data.lanes_mut(Axis(axis));
-    for ((lane, mut target), counter) in moved
-        .data
-        .lanes(Axis(axis))
-        .into_iter()
-        .zip(targets)
-        .zip(&mut before)
-    {
-        // What stands before the block, and what the block comes to so far.
-        let mut prefix = None;
-        let mut within: Option<A::Acc> = None;
-        for (i, (x, slot)) in lane.iter().zip(&mut target).enumerate() {
-            if i.is_multiple_of(LEN) {
-                if let Some(block) = within.take() {
-                    counter.push(block, |a, b| join.of::<A::Acc>(a, b));
+    let lanes = Lanes::of(moved, axis);
+    let join_one = |a, b| join.of::<A::Acc>(a, b);
+    let widen = |x: T| x.cast().widen();
+    let values = lanes.block_values(join, widen);
+    let mut before = line.before(comm, lanes.count, &values, join_one)?;
+    let slots = result.data.as_slice_mut().unwrap_or(&mut []);
+    let mut within: Vec<A::Acc> = Vec::with_capacity(lanes.inner);
+    for (block, value) in lanes.blocks().zip(values) {
+        // What stands before the block, and what each lane of it comes to so far.
+        let prefix = before
+            .clone()
+            .finish(|left, right| joined(left, &right, join_one));
+        for (start, lane) in lanes.stretches() {
+            let block = start + block.start..start + block.end;
+            let rows = lanes.elements[block.clone()].chunks_exact(lanes.inner);
+            within.clear();
+            for (row, slots) in rows.zip(slots[block].chunks_exact_mut(lanes.inner)) {
+                if within.is_empty() {
+                    within.extend(row.iter().map(|&x| widen(x)));
+                } else {
+                    for (within, &x) in within.iter_mut().zip(row) {
+                        *within = join.of(*within, widen(x));
+                    }
                 }
-                prefix = counter.join(|a, b| join.of::<A::Acc>(a, b));
+                match prefix.as_ref().map(|prefix| &prefix[lane..]) {
+                    None => {
+                        for (slot, &within) in slots.iter_mut().zip(&within) {
+                            *slot = A::narrow(within);
+                        }
+                    }
+                    Some(prefix) => {
+                        let pairs = prefix.iter().zip(&within);
+                        for (slot, (&prefix, &within)) in slots.iter_mut().zip(pairs) {
+                            *slot = A::narrow(join.of(prefix, within));
+                        }
+                    }
+                }
             }
-            let x = x.cast().widen();
-            let block = within.map_or(x, |within| join.of(within, x));
-            within = Some(block);
-            *slot = A::narrow(prefix.map_or(block, |prefix| join.of(prefix, block)));
         }
+        before.push(value, |left, right| joined(left, &right, join_one));
     }
     Ok(result)
-}
-
-/// How many lanes along `axis` a rank has.
-fn lanes<T, C: Communicator>(moved: &LocalArray<T, IxDyn, C>, axis: usize) -> usize {
-    let extents = moved.data.shape().iter().enumerate();
-    extents
-        .filter(|(number, _)| *number != axis)
-        .map(|(_, n)| n)
-        .product()
 }
 
 /// The products over some axes, from the last.
@@ -307,9 +353,9 @@ where
         return Ok(result);
     };
     let join = Join::Multiply;
-    let values = block_values(&moved, axis, join, widen);
-    let lanes = lanes(&moved, axis);
-    let totals = line.total(comm, lanes, &values, join.neutral(), |a, b| {
+    let lanes = Lanes::of(&moved, axis);
+    let values = lanes.block_values(join, widen);
+    let totals = line.total(comm, lanes.count, &values, join.neutral(), |a, b| {
         join.of::<A::Acc>(a, b)
     })?;
     if let Some(totals) = totals {

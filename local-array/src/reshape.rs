@@ -9,13 +9,14 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution, MapError};
 use ndarray::{Array, ArrayView, CowArray, Data, Dimension, Ix1, IxDyn};
 
+use crate::agreement::same_everywhere;
 use crate::concatenate::joined;
 use crate::cow::{LocalArrayCow, without_padding};
 use crate::nonzero::blocks;
 use crate::part::check_ndim;
-use crate::same::same_everywhere;
+use crate::redistribute::moved_to;
 use crate::strided::for_each_run;
-use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Order, Redistributor};
+use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Order};
 
 impl<S, D, C> LocalArrayBase<S, D, C>
 where
@@ -73,7 +74,7 @@ where
     /// # Errors
     /// As [`reshape`](Self::reshape).
     pub fn ravel(&self, order: Order) -> Result<LocalArrayCow<'_, S::Elem, Ix1, C>, ArrayError> {
-        same_everywhere(&self.comm, "order", &std::mem::discriminant(&order))?;
+        same_everywhere(&self.comm, "order", &order)?;
         let size = self.size_u64()?;
         let view = if self.is_by_columns(order)? {
             self.transpose(None)?
@@ -132,7 +133,7 @@ impl<T: Element, D: Dimension, C: Communicator + Clone> LocalArray<T, D, C> {
     /// As [`reshape`](LocalArrayBase::reshape), except for the size; [`ArrayError::InvalidDimension`] when the array's type has
     /// another number of dimensions; the array is as it was then.
     pub fn resize(&mut self, shape: &[u64], order: Order) -> Result<(), ArrayError> {
-        let asked = (shape, std::mem::discriminant(&order));
+        let asked = (shape, order);
         same_everywhere(&self.comm, "shape or order", &asked)?;
         let by_columns = self.is_by_columns(order)?;
         let order = if by_columns { Order::F } else { Order::C };
@@ -200,12 +201,7 @@ pub(crate) fn reshaped<'a, T: Element, D: Dimension, C: Communicator + Clone>(
         }),
         Err(_) => {
             let distribution = spread_out(shape, array.comm_size())?;
-            let mut moved = agree(
-                &array.comm,
-                LocalArray::zeros(&distribution, array.comm.clone()),
-            )?;
-            Redistributor::reshaped(array.distribution(), &distribution, array.comm.clone())?
-                .execute(&array, &mut moved)?;
+            let moved: LocalArray<T, IxDyn, C> = moved_to(&array, &distribution)?;
             Ok(LocalArrayBase {
                 data: CowArray::from(moved.data),
                 part: moved.part,

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use dap_protocol::Element;
 use dist_comm::Communicator;
-use dist_comm::agree::agree;
 use dist_maps::{Index, LocalPart, Slice, Sliced};
 use ndarray::{
     ArrayView, ArrayViewMut, ArrayViewMutD, Axis, CowArray, Data, DataMut, Dimension, IxDyn,
 };
 
+use crate::agreement::same_everywhere;
 use crate::cow::LocalArrayCow;
+use crate::meet::{broadcasts, replicated};
 use crate::part::Part;
-use crate::same::same_everywhere;
-use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayViewMut, Redistributor};
+use crate::redistribute::moved_to;
+use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayViewMut};
 
 impl<S, D, C> LocalArrayBase<S, D, C>
 where
@@ -165,19 +166,24 @@ where
             taken_mut(self.data.view_mut().into_dyn(), &parts)
         } else {
             let nothing = IxDyn(&vec![0; distribution.ndim()]);
-            ArrayViewMut::from_shape(nothing, &mut [])
-                .map_err(|_| ArrayError::Memory { bytes: 0 })?
+            ArrayViewMut::from_shape(nothing, &mut []).map_err(|_| ArrayError::LocalShape {
+                rank: comm.rank(),
+                given: vec![0],
+                allowed: part.shape().to_vec(),
+            })?
         };
         LocalArrayViewMut::from_part(data, Arc::new(part), comm)
     }
 
-    /// Sets what `items` take of the whole array to the elements of `value`, which has the shape of the slice and any
-    /// distribution: where it lies otherwise its elements move. Collective, as [`slice`](Self::slice).
+    /// Sets what `items` take of the whole array to the elements of `value`, whose shape broadcasts to that of the slice as in
+    /// `NumPy`, in any distribution: where it lies otherwise its elements move. Collective, as [`slice`](Self::slice).
     ///
-    /// Every owner of an element is told; padding is not, until [`exchange_halo`](LocalArrayBase::exchange_halo).
+    /// Extents of 1 and missing leading dimensions of the value are repeated; leading ones of extent 1 that the slice does not
+    /// have count for nothing. Every owner of an element is told; padding is not, until [`exchange_halo`](LocalArrayBase::exchange_halo).
     ///
     /// # Errors
-    /// As [`slice`](Self::slice), [`ArrayError::Shape`] for another shape, [`ArrayError::InvalidBaseComm`],
+    /// As [`slice`](Self::slice), [`ArrayError::Shape`] for a shape that does not broadcast,
+    /// [`ArrayError::InvalidBaseComm`],
     /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
     pub fn set_slice<S2, D2, C2>(
         &mut self,
@@ -190,31 +196,35 @@ where
         C2: Communicator,
     {
         same_everywhere(&self.comm, "items", &items)?;
-        let shape = self.distribution().slice(items)?;
-        let shape = shape.distribution().global_shape();
-        if value.global_shape() != shape {
+        let taken = self.distribution().slice(items)?;
+        let shape = taken.distribution().global_shape();
+        let given = value.global_shape();
+        // Leading dimensions of one element that the slice does not have count for nothing.
+        let extra = given.len().saturating_sub(shape.len());
+        if given[..extra].iter().any(|&n| n != 1) || !broadcasts(&given[extra..], shape) {
             return Err(ArrayError::Shape {
                 what: "value",
-                given: value.global_shape().to_vec(),
-                allowed: format!("{shape:?}"),
+                given: given.to_vec(),
+                allowed: format!("what broadcasts to {shape:?}"),
             });
         }
         let kept = self.kept(items)?;
-        let wanted = kept.distribution();
-        let mut moved = agree(
-            &self.comm,
-            LocalArray::<S::Elem, IxDyn, _>::zeros(wanted, self.comm.clone()),
-        )?;
-        let from = value.distribution();
-        let change = if shape.len() == wanted.ndim() {
-            Redistributor::new(from, wanted, self.comm.clone())
-        } else {
-            Redistributor::reshaped(from, wanted, self.comm.clone())
-        };
-        change?.execute(value, &mut moved)?;
+        let mut stretched = vec![1; shape.len() - (given.len() - extra)];
+        stretched.extend_from_slice(&given[extra..]);
+        for axis in dropped(items, self.ndim()) {
+            stretched.insert(axis, 1);
+        }
+        let wanted = replicated(&stretched, kept.distribution())?;
+        let value = value.with_data(value.data.view(), self.comm.clone());
+        let moved: LocalArray<S::Elem, IxDyn, C> = moved_to(&value, &wanted)?;
         if let Some(parts) = kept.local(self.comm.rank()) {
-            let parts = owned_parts(&parts, &moved.part);
-            assign_at(self.data.view_mut().into_dyn(), &parts, &moved.owned());
+            let part = Part::new(Arc::new(kept.distribution().clone()), &self.comm)?;
+            let parts = owned_parts(&parts, &part);
+            let shape: Vec<usize> = parts.iter().map(LocalPart::len).collect();
+            // Where the rank owns nothing there may be nothing to stretch.
+            if let Some(value) = moved.owned().broadcast(shape) {
+                assign_at(self.data.view_mut().into_dyn(), &parts, &value);
+            }
         }
         Ok(())
     }
@@ -242,6 +252,24 @@ where
         let items: Vec<Index> = items.iter().map(keep).collect();
         Ok(self.distribution().slice(&items)?)
     }
+}
+
+/// The dimensions that integers among `items` drop, ascending.
+fn dropped(items: &[Index], ndim: usize) -> Vec<usize> {
+    let mut spare = Some((ndim + 1).saturating_sub(items.len()));
+    let mut axis = 0;
+    let mut found = Vec::new();
+    for item in items {
+        if matches!(item, Index::At(_)) {
+            found.push(axis);
+        }
+        // The first ellipsis stands for all dimensions that are left over.
+        axis += match item {
+            Index::Ellipsis => spare.take().unwrap_or(1),
+            Index::At(_) | Index::Slice(_) => 1,
+        };
+    }
+    found
 }
 
 /// What ranges and positions take of a view; there is no list.

@@ -27,11 +27,11 @@ use ndarray::{Array, ArrayView, Axis, Data, DataMut, Dimension, Ix1, IxDyn};
 
 pub use key::Sortable;
 
+use crate::agreement::same_everywhere;
 use crate::axis::axis_of;
 use crate::nonzero::InOrder;
 use crate::remote::unpack;
 use crate::reshape::reshaped;
-use crate::same::same_everywhere;
 use crate::strided::for_each_run;
 use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Redistributor};
 

@@ -8,11 +8,11 @@ use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{Axis, Data, DataMut, Dimension, IxDyn};
 
+use crate::agreement::same_everywhere;
 use crate::axis::axis_of;
 use crate::indices::Indices;
 use crate::output::put_out;
 use crate::remote::{Owners, Places, each_place, fetch_once, nobodys};
-use crate::same::same_everywhere;
 use crate::{ArrayError, IndexMode, LocalArray, LocalArrayBase};
 
 impl<S, D, C> LocalArrayBase<S, D, C>

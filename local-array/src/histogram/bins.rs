@@ -3,6 +3,7 @@
 use ndarray::Array1;
 
 use crate::ArrayError;
+use crate::agreement::Bits;
 
 /// The bins of a histogram: how many of one width, or their edges.
 ///
@@ -52,13 +53,11 @@ impl<const N: usize> From<[f64; N]> for Bins {
 
 impl Bins {
     /// What every rank gives alike.
-    pub(super) fn digest(&self, range: Option<(f64, f64)>) -> (i64, Vec<u64>) {
-        let range = range
-            .iter()
-            .flat_map(|range| [range.0.to_bits(), range.1.to_bits()]);
+    pub(super) fn digest(&self, range: Option<(f64, f64)>) -> (i64, Vec<Bits>) {
+        let range = range.iter().flat_map(|range| [range.0, range.1].map(Bits));
         match self {
             Self::Count(count) => (*count, range.collect()),
-            Self::Edges(edges) => (-1, edges.iter().map(|edge| edge.to_bits()).collect()),
+            Self::Edges(edges) => (-1, edges.iter().copied().map(Bits).collect()),
         }
     }
 

@@ -7,9 +7,9 @@ use ndarray::{Array1, Array2, ArrayViewD, Data, Dimension};
 
 use super::bins::{Bins, Edges};
 use super::{bins_of, edges_of};
+use crate::agreement::same_everywhere;
 use crate::over::counted_elements;
 use crate::part::Part;
-use crate::same::same_everywhere;
 use crate::{ArrayError, Cast, LocalArrayBase, Ordered};
 
 /// A histogram of pairs to be taken, made by [`histogram2d`](LocalArrayBase::histogram2d).

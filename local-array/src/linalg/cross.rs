@@ -7,10 +7,10 @@ use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{ArrayD, Axis, CowArray, CowRepr, Data, Dimension, IxDyn};
 
-use super::tensordot::moved_to;
+use crate::agreement::same_everywhere;
 use crate::part::Part;
-use crate::same::same_everywhere;
-use crate::{Arithmetic, ArrayError, Equalised, LocalArray, LocalArrayBase, equalise};
+use crate::redistribute::moved_to;
+use crate::{Arithmetic, ArrayError, Equalised, LocalArray, LocalArrayBase};
 
 /// Where the vectors of a [`cross`] lie: the dimension of each array that has their components. Negative ones count from the
 /// end; by default all are the last.
@@ -49,8 +49,8 @@ impl From<i32> for CrossAxes {
 /// [`part`](LocalArrayBase::part) local.
 ///
 /// Vectors have 2 or 3 components; a missing third is 0. The products of vectors of 2 are numbers, the third components, and
-/// the result then lacks the dimension. Components are brought to one rank where they are not, and `b` to where `a` is. Every
-/// rank gives the same `axes`.
+/// the result then lacks the dimension. Components are brought to one rank where they are not, and then the arrays to each other
+/// as [`Equalised`] does. Every rank gives the same `axes`.
 ///
 /// ```
 /// use dist_comm::ThreadComm;
@@ -111,34 +111,26 @@ where
     let at = if results == 3 { place(axisc, dims)? } else { 0 };
     let (left, right) = (vectors(a, axes.0)?, vectors(b, axes.1)?);
     let (x, y) = (components(&left, axes.0)?, components(&right, axes.1)?);
-    let product = |i: usize, j: usize| -> Result<Option<LocalArray<T, IxDyn, C>>, ArrayError> {
-        match (x.get(i), y.get(j)) {
-            (Some(x), Some(y)) => match x.zip_map(Equalised(y), T::times) {
-                // The first factor has to move too, as all ranks see alike.
-                Err(ArrayError::IncompatibleArray { .. }) => {
-                    let (x, y) = equalise(x, y)?;
-                    x.zip_map(&y, T::times).map(Some)
-                }
-                product => product.map(Some),
-            },
-            _ => Ok(None),
-        }
+    let times = |i: usize, j: usize| x[i].zip_elements(Equalised(&y[j]), T::times);
+    let minus = |plus: Product<T, C>, minus: Product<T, C>| {
+        plus?.zip_elements(Equalised(&minus?), T::minus)
     };
-    let difference = |i: usize, j: usize| -> Result<LocalArray<T, IxDyn, C>, ArrayError> {
-        let (plus, minus) = (product(i, j)?, product(j, i)?);
-        match (plus, minus) {
-            (Some(plus), Some(minus)) => plus.zip_map(Equalised(&minus), T::minus),
-            (Some(plus), None) => Ok(plus),
-            (None, Some(minus)) => Ok(minus.map(|&x| x.negated())),
-            (None, None) => Err(ArrayError::NullComm), // not both lack a third component
-        }
+    let negated = |product: Product<T, C>| Ok::<_, ArrayError>(product?.map(|&x| x.negated()));
+    let third = minus(times(0, 1), times(1, 0))?;
+    let (first, second) = match (m, n) {
+        (2, 2) => return Ok(third),
+        (2, _) => (times(1, 2)?, negated(times(0, 2))?),
+        (_, 2) => (negated(times(2, 1))?, times(2, 0)?),
+        _ => (
+            minus(times(1, 2), times(2, 1))?,
+            minus(times(2, 0), times(0, 2))?,
+        ),
     };
-    let third = difference(0, 1)?;
-    if results == 1 {
-        return Ok(third);
-    }
-    stacked(&[difference(1, 2)?, difference(2, 0)?, third], at)
+    stacked(&[first, second, third], at)
 }
+
+/// Products of components.
+type Product<T, C> = Result<LocalArray<T, IxDyn, C>, ArrayError>;
 
 fn place(axis: i32, ndim: usize) -> Result<usize, ArrayError> {
     crate::axis::axis_of(axis, ndim)

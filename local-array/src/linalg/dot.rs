@@ -1,16 +1,13 @@
 //! `dot`: of two vectors, of a matrix and a vector, of two matrices, of arrays of any number of dimensions.
 
-use std::sync::Arc;
-
 use dist_comm::Communicator;
-use ndarray::{Axis, Data, Ix1, Ix2, IxDyn};
+use ndarray::{Data, Ix1, Ix2, IxDyn};
 
+use super::matrix_vector::matrix_vector;
 use super::summa::matmul;
-use super::tensordot::with_axis;
 use super::vector::sum_of_products;
 use super::{MatMul, tensordot};
-use crate::part::Part;
-use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView};
+use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 /// `NumPy`'s `dot` with an array of type `Rhs`. Collective; on [`part`](LocalArrayBase::part) local.
 ///
@@ -22,9 +19,12 @@ use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView};
 /// | `k` | `k × n` | `n` |
 /// | any, `IxDyn` | any, `IxDyn` | the last dimension of `self` with the last but one (or only one) of `other` |
 ///
-/// The two may be distributed in any way. The result has the rows as `self` has them and the columns as `other` has them
-/// where a grid of these has as many ranks as there are; else it lies in blocks over a grid of all ranks. The kernel is
-/// `matrixmultiply`'s for floats (see [`MatMul`]); the order of additions is fixed by the shapes and distributions.
+/// The two may be distributed in any way. A product of two matrices has the rows as `self` has them and the columns as `other`
+/// has them where a grid of these has as many ranks as there are; else it lies in blocks over a grid of all ranks. In a
+/// product of a matrix and a vector the matrix stays where it is: each rank multiplies what it has, and the lowest rank of
+/// each row of the grid (of each column for vector times matrix) adds up the sums of that row and has the result, distributed
+/// as the matrix is along that dimension, without padding. The kernel is `matrixmultiply`'s for floats (see [`MatMul`]); the
+/// order of additions is fixed by the shapes and distributions.
 pub trait Dot<Rhs> {
     /// A number, or an array.
     type Output;
@@ -62,124 +62,69 @@ pub fn dot<A: Dot<B>, B>(a: &A, b: &B) -> Result<A::Output, ArrayError> {
     a.dot(b)
 }
 
-impl<T, S1, S2, C> Dot<LocalArrayBase<S2, Ix1, C>> for LocalArrayBase<S1, Ix1, C>
-where
-    T: MatMul,
-    S1: Data<Elem = T>,
-    S2: Data<Elem = T>,
-    C: Communicator + Clone,
-{
-    type Output = T;
+/// [`Dot`] for a pair of numbers of dimensions.
+macro_rules! dots {
+    ($($left:ty, $right:ty => $output:ty: |$a:ident, $b:ident| $product:expr;)*) => {$(
+        impl<T, S1, S2, C> Dot<LocalArrayBase<S2, $right, C>> for LocalArrayBase<S1, $left, C>
+        where
+            T: MatMul,
+            S1: Data<Elem = T>,
+            S2: Data<Elem = T>,
+            C: Communicator + Clone,
+        {
+            type Output = $output;
 
-    fn dot(&self, other: &LocalArrayBase<S2, Ix1, C>) -> Result<T, ArrayError> {
-        check(self.global_shape()[0], other.global_shape(), 0)?;
-        sum_of_products(self, other, false)
-    }
-}
-
-impl<T, S1, S2, C> Dot<LocalArrayBase<S2, Ix2, C>> for LocalArrayBase<S1, Ix2, C>
-where
-    T: MatMul,
-    S1: Data<Elem = T>,
-    S2: Data<Elem = T>,
-    C: Communicator + Clone,
-{
-    type Output = LocalArray<T, Ix2, C>;
-
-    fn dot(&self, other: &LocalArrayBase<S2, Ix2, C>) -> Result<Self::Output, ArrayError> {
-        matmul(self, other)
-    }
-}
-
-impl<T, S1, S2, C> Dot<LocalArrayBase<S2, Ix1, C>> for LocalArrayBase<S1, Ix2, C>
-where
-    T: MatMul,
-    S1: Data<Elem = T>,
-    S2: Data<Elem = T>,
-    C: Communicator + Clone,
-{
-    type Output = LocalArray<T, Ix1, C>;
-
-    fn dot(&self, other: &LocalArrayBase<S2, Ix1, C>) -> Result<Self::Output, ArrayError> {
-        check(self.global_shape()[1], other.global_shape(), 0)?;
-        without(matmul(self, &as_matrix(other, 1)?)?, 1)
-    }
-}
-
-impl<T, S1, S2, C> Dot<LocalArrayBase<S2, Ix2, C>> for LocalArrayBase<S1, Ix1, C>
-where
-    T: MatMul,
-    S1: Data<Elem = T>,
-    S2: Data<Elem = T>,
-    C: Communicator + Clone,
-{
-    type Output = LocalArray<T, Ix1, C>;
-
-    fn dot(&self, other: &LocalArrayBase<S2, Ix2, C>) -> Result<Self::Output, ArrayError> {
-        check(self.global_shape()[0], other.global_shape(), 0)?;
-        without(matmul(&as_matrix(self, 0)?, other)?, 0)
-    }
-}
-
-impl<T, S1, S2, C> Dot<LocalArrayBase<S2, IxDyn, C>> for LocalArrayBase<S1, IxDyn, C>
-where
-    T: MatMul,
-    S1: Data<Elem = T>,
-    S2: Data<Elem = T>,
-    C: Communicator + Clone,
-{
-    type Output = LocalArray<T, IxDyn, C>;
-
-    fn dot(&self, other: &LocalArrayBase<S2, IxDyn, C>) -> Result<Self::Output, ArrayError> {
-        match (self.ndim(), other.ndim()) {
-            (0, _) | (_, 0) => tensordot(self, other, 0),
-            (_, 1) => tensordot(self, other, (-1, 0)),
-            _ => tensordot(self, other, (-1, -2)),
+            fn dot(&self, other: &LocalArrayBase<S2, $right, C>) -> Result<$output, ArrayError> {
+                let ($a, $b) = (self, other);
+                $product
+            }
         }
-    }
+    )*};
 }
 
-fn check(extent: u64, other: &[u64], axis: usize) -> Result<(), ArrayError> {
-    if other[axis] == extent {
+dots! {
+    Ix1, Ix1 => T: |a, b| {
+        check(a.global_shape(), b.global_shape())?;
+        sum_of_products(a, b, false)
+    };
+    Ix2, Ix2 => LocalArray<T, Ix2, C>: |a, b| matmul(a, b);
+    Ix2, Ix1 => LocalArray<T, Ix1, C>: |a, b| {
+        check(a.global_shape(), b.global_shape())?;
+        matrix_vector(a, b)
+    };
+    Ix1, Ix2 => LocalArray<T, Ix1, C>: |a, b| {
+        check(a.global_shape(), b.global_shape())?;
+        matrix_vector(&b.permuted(&[1, 0])?, a)
+    };
+    IxDyn, IxDyn => LocalArray<T, IxDyn, C>: |a, b| match (a.ndim(), b.ndim()) {
+        (0, _) | (_, 0) => tensordot(a, b, 0),
+        (2, 1) => {
+            let matrix = a.view_of().into_dimensionality::<Ix2>()?;
+            let vector = b.view_of().into_dimensionality::<Ix1>()?;
+            Ok(matrix.dot(&vector)?.into_dyn())
+        }
+        (1, 2) => {
+            let vector = a.view_of().into_dimensionality::<Ix1>()?;
+            let matrix = b.view_of().into_dimensionality::<Ix2>()?;
+            Ok(vector.dot(&matrix)?.into_dyn())
+        }
+        (_, 1) => tensordot(a, b, (-1, 0)),
+        _ => tensordot(a, b, (-1, -2)),
+    };
+}
+
+/// Checks that the last extent of the first factor is the first one of the second.
+fn check(first: &[u64], second: &[u64]) -> Result<(), ArrayError> {
+    let (extent, given) = (first.last(), second.first());
+    if extent == given {
         return Ok(());
     }
     Err(ArrayError::Shape {
         what: "the second factor",
-        given: other.to_vec(),
-        allowed: format!("extent {extent} in dimension {axis}, as the first factor's last"),
+        given: second.to_vec(),
+        allowed: format!(
+            "extent {} in dimension 0, as the first factor's last",
+            extent.copied().unwrap_or(1)
+        ),
     })
-}
-
-/// A vector as a matrix with one element along the new dimension `axis`.
-fn as_matrix<T, S, C>(
-    vector: &LocalArrayBase<S, Ix1, C>,
-    axis: usize,
-) -> Result<LocalArrayView<'_, T, Ix2, C>, ArrayError>
-where
-    S: Data<Elem = T>,
-    C: Communicator + Clone,
-{
-    with_axis(
-        vector.with_data(vector.data.view(), vector.comm.clone()),
-        axis,
-    )
-}
-
-/// A matrix with one element along `axis` as a vector.
-fn without<T, C: Communicator + Clone>(
-    matrix: LocalArray<T, Ix2, C>,
-    axis: usize,
-) -> Result<LocalArray<T, Ix1, C>, ArrayError>
-where
-    T: MatMul,
-{
-    let distribution = matrix.distribution().reduce(Some(&[axis]), false)?;
-    let part = Part::new(Arc::new(distribution), matrix.comm())?;
-    let comm = matrix.comm;
-    let data = if part.is_active() {
-        matrix.data.index_axis_move(Axis(axis), 0)
-    } else {
-        part.zeros()?
-    };
-    LocalArrayBase::from_part(data, Arc::new(part), comm)
 }

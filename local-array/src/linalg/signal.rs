@@ -4,12 +4,16 @@ use std::ops::Range;
 
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
-use dist_maps::Distribution;
+use dist_maps::{AxisDist, Distribution};
 use ndarray::{Data, Ix1};
 
 use super::MatMul;
-use crate::same::same_everywhere;
-use crate::{ArrayError, LocalArray, LocalArrayBase, RemoteElements};
+use crate::agreement::same_everywhere;
+use crate::cow::LocalArrayCow;
+use crate::redistribute::moved_to;
+use crate::remote::send;
+use crate::strided::elements;
+use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 /// Elements of the shorter vector that a rank has at a time, at least.
 const PANEL: u64 = 4096;
@@ -48,12 +52,12 @@ enum Conjugated {
 /// [`part`](LocalArrayBase::part) local.
 ///
 /// The result is in blocks over all ranks, of the elements' type (see [`MatMul`]). Each sum adds up in ascending order of `j`,
-/// over the shorter vector. A rank needs memory for its block of the result and for as much of both vectors, or for 4096
-/// elements of each; the work is the product of the lengths, shared by the ranks.
+/// over the shorter vector. Vectors in other layouts than blocks are redistributed first. A rank needs memory for its block of
+/// the result and for as much of both vectors, or for 4096 elements of each; the work is the product of the lengths, shared by the ranks.
 ///
 /// ```
 /// use dist_comm::ThreadComm;
-/// use dist_maps::Distribution;
+/// use dist_maps::{AxisDist, Distribution};
 /// use local_array::{ArrayError, LocalArray, SlidingMode, convolve};
 /// use ndarray::{Ix1, array};
 ///
@@ -154,37 +158,42 @@ where
         .block(0)
         .build()?;
     let mut result = agree(comm, LocalArray::<T, Ix1, C>::zeros(&blocks, comm.clone()))?;
-    let mine = match blocks.coords(comm.rank()) {
-        Some(coords) => blocks.axes()[0].owned_range(coords[0]).unwrap_or(0..0),
-        None => 0..0,
+    // The sums of a rank, in ascending order.
+    let sums_of = |rank: usize| {
+        let coords = blocks.coords(rank);
+        let range = coords.and_then(|coords| blocks.axes()[0].owned_range(coords[0]));
+        let mut range = range.unwrap_or(0..0);
+        if sliding.turned {
+            range = len - range.end..len - range.start;
+        }
+        first + range.start..first + range.end
     };
-    // The sums of this rank, in ascending order.
-    let mine = if sliding.turned {
-        len - mine.end..len - mine.start
-    } else {
-        mine
-    };
-    let sums = first + mine.start..first + mine.end;
+    let sums = sums_of(comm.rank());
     let mut totals: Vec<T::Acc> = vec![bytemuck::Zeroable::zeroed(); to_len(sums.end - sums.start)];
+    let (long, short) = (in_blocks(long)?, in_blocks(short)?);
     let step = PANEL.max(len.div_ceil(comm.size() as u64));
     let mut start = 0;
     while start < m {
         let panel = start..m.min(start.saturating_add(step));
-        let weights = fetch(
-            short,
-            panel
-                .clone()
-                .map(|j| if sliding.backwards { m - 1 - j } else { j }),
-        )?;
-        // All of the longer vector that meets these weights in one of these sums.
-        let reach = if totals.is_empty() {
-            0..0
+        let mut weights = if sliding.backwards {
+            fetch(&short, |_| m - panel.end..m - panel.start)?
         } else {
-            (sums.start + 1).saturating_sub(panel.end)
-                ..n.min((sums.end).saturating_sub(panel.start))
+            fetch(&short, |_| panel.clone())?
         };
-        let reach = reach.start..reach.end.max(reach.start);
-        let elements = fetch(long, reach.clone())?;
+        if sliding.backwards {
+            weights.reverse();
+        }
+        // All of the longer vector that meets these weights in one of a rank's sums.
+        let reach = |rank: usize| {
+            let sums = sums_of(rank);
+            if sums.is_empty() {
+                return 0..0;
+            }
+            let low = (sums.start + 1).saturating_sub(panel.end);
+            low..n.min(sums.end.saturating_sub(panel.start)).max(low)
+        };
+        let elements = fetch(&long, reach)?;
+        let reach = reach(comm.rank());
         for (j, &weight) in panel.clone().zip(&weights) {
             add_products(
                 &mut totals,
@@ -240,13 +249,62 @@ fn add_products<T: MatMul>(
     }
 }
 
-/// Elements of a vector by index. Collective.
-fn fetch<T: MatMul, S: Data<Elem = T>, C: Communicator + Clone>(
+/// A vector in blocks, in order of rank; it moves where it lies otherwise. Collective.
+fn in_blocks<T, S, C>(
     vector: &LocalArrayBase<S, Ix1, C>,
-    indices: impl Iterator<Item = u64>,
+) -> Result<LocalArrayCow<'_, T, Ix1, C>, ArrayError>
+where
+    T: MatMul,
+    S: Data<Elem = T>,
+    C: Communicator + Clone,
+{
+    let distribution = vector.distribution();
+    let is_block = matches!(distribution.axes()[0], AxisDist::Block { .. });
+    if is_block && distribution.targets().is_sorted() {
+        let view = vector.view_of();
+        return Ok(LocalArrayBase {
+            data: view.data.into(),
+            part: view.part,
+            comm: view.comm,
+        });
+    }
+    let blocks = Distribution::over(distribution.ranks())
+        .shape(distribution.global_shape())
+        .block(0)
+        .build()?;
+    let moved: LocalArray<T, Ix1, C> = moved_to(vector, &blocks)?;
+    Ok(LocalArrayBase {
+        data: moved.data.into(),
+        part: moved.part,
+        comm: moved.comm,
+    })
+}
+
+/// The elements in this rank's range of a vector that is [`in_blocks`]; `wanted` is the range of each rank. Collective.
+fn fetch<T: MatMul, C: Communicator>(
+    vector: &LocalArrayCow<'_, T, Ix1, C>,
+    wanted: impl Fn(usize) -> Range<u64>,
 ) -> Result<Vec<T>, ArrayError> {
-    let indices: Vec<u64> = indices.collect();
-    RemoteElements::new(vector.distribution(), &indices, vector.comm().clone())?.fetch(vector)
+    let axis = &vector.distribution().axes()[0];
+    let coords = vector.cart_coords();
+    let mine = coords.and_then(|coords| axis.owned_range(coords[0]));
+    let mine = mine.unwrap_or(0..0);
+    let owned = vector.owned_elements();
+    let sent = |rank: usize| {
+        let wanted = wanted(rank);
+        let (low, high) = (wanted.start.max(mine.start), wanted.end.min(mine.end));
+        if low < high {
+            owned[to_len(low - mine.start)..to_len(high - mine.start)].to_vec()
+        } else {
+            Vec::new()
+        }
+    };
+    let lists: Vec<Vec<T>> = (0..vector.comm_size()).map(sent).collect();
+    let received = send(vector.comm(), &lists)?;
+    Ok(received
+        .iter()
+        .flat_map(|bytes| elements::<T>(bytes).into_owned())
+        .collect())
 }
 
 /// A length of what a rank has in memory.

@@ -9,7 +9,7 @@ use dist_maps::{AxisDist, Distribution, choose_grid};
 use ndarray::{Array2, Axis, Data, Ix2};
 
 use super::MatMul;
-use super::tensordot::moved_to;
+use crate::redistribute::moved_to;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 /// Indices of the summed dimension in a panel: enough that the kernel's work outweighs the movement, few enough that a panel

@@ -1,19 +1,15 @@
 //! Products of arrays of any number of dimensions, by way of matrices.
 
-use std::sync::Arc;
-
-use dap_protocol::Element;
 use dist_comm::Communicator;
-use dist_comm::agree::agree;
-use dist_maps::{AxisDist, Distribution};
-use ndarray::{Axis, CowRepr, Data, Dimension, Ix2, IxDyn};
+use dist_maps::Distribution;
+use ndarray::{CowRepr, Data, Dimension, Ix2, IxDyn};
 
 use super::MatMul;
 use super::summa::matmul;
+use crate::agreement::same_everywhere;
 use crate::axis::axes_of;
-use crate::part::Part;
-use crate::same::same_everywhere;
-use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Redistributor};
+use crate::redistribute::moved_to;
+use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView};
 
 /// The dimensions that [`tensordot`] sums over: the first list of the first array, each with the one of the second list.
 ///
@@ -184,8 +180,8 @@ where
     let comm = array.comm().clone();
     let turned = LocalArrayView::<T, IxDyn, C>::from_array(data, &distribution, comm)?;
     let turned = match (rows, columns) {
-        ([_], []) => with_axis(turned, 1)?,
-        ([], [_]) => with_axis(turned, 0)?,
+        ([_], []) => turned.with_axes(&[1])?,
+        ([], [_]) => turned.with_axes(&[0])?,
         _ => turned,
     };
     if turned.ndim() == 2 && rows.len() <= 1 && columns.len() <= 1 {
@@ -214,93 +210,12 @@ where
         .shape(shape)
         .block(usize::from(shape[0] < shape[1]))
         .build()?;
-    let matrix: LocalArray<T, Ix2, C> = reshape_to(&turned, &blocks)?;
+    let matrix: LocalArray<T, Ix2, C> = moved_to(&turned, &blocks)?;
     Ok(LocalArrayBase {
         data: matrix.data.into(),
         part: matrix.part,
         comm: matrix.comm,
     })
-}
-
-/// The same array with a new dimension of one element.
-pub(super) fn with_axis<T, D, C>(
-    array: LocalArrayView<'_, T, D, C>,
-    axis: usize,
-) -> Result<LocalArrayView<'_, T, D::Larger, C>, ArrayError>
-where
-    D: Dimension,
-    C: Communicator,
-{
-    let distribution = array.distribution();
-    let mut axes = distribution.axes().to_vec();
-    axes.insert(axis, AxisDist::whole(1)?);
-    let wider =
-        Distribution::from_axes(axes, distribution.ranks(), distribution.targets().to_vec())?;
-    let part = Part::new(Arc::new(wider), &array.comm)?;
-    let mut data = array.data.insert_axis(Axis(axis));
-    if !part.is_active() {
-        // A rank without a place in the grid stores nothing along any dimension.
-        data.slice_axis_inplace(Axis(axis), (..0).into());
-    }
-    LocalArrayBase::from_part(data, Arc::new(part), array.comm)
-}
-
-/// A copy in another distribution, which follows from what all ranks share.
-pub(crate) fn moved_to<T, S, D, D2, C>(
-    array: &LocalArrayBase<S, D, C>,
-    to: &Distribution,
-) -> Result<LocalArray<T, D2, C>, ArrayError>
-where
-    T: Element,
-    S: Data<Elem = T>,
-    D: Dimension,
-    D2: Dimension,
-    C: Communicator + Clone,
-{
-    let comm = array.comm();
-    carried(
-        Redistributor::new(array.distribution(), to, comm.clone())?,
-        array,
-        to,
-    )
-}
-
-/// A copy in another shape of as many elements.
-pub(crate) fn reshape_to<T, S, D, D2, C>(
-    array: &LocalArrayBase<S, D, C>,
-    to: &Distribution,
-) -> Result<LocalArray<T, D2, C>, ArrayError>
-where
-    T: Element,
-    S: Data<Elem = T>,
-    D: Dimension,
-    D2: Dimension,
-    C: Communicator + Clone,
-{
-    let comm = array.comm();
-    carried(
-        Redistributor::reshaped(array.distribution(), to, comm.clone())?,
-        array,
-        to,
-    )
-}
-
-fn carried<T, S, D, D2, C>(
-    mut change: Redistributor<C>,
-    array: &LocalArrayBase<S, D, C>,
-    to: &Distribution,
-) -> Result<LocalArray<T, D2, C>, ArrayError>
-where
-    T: Element,
-    S: Data<Elem = T>,
-    D: Dimension,
-    D2: Dimension,
-    C: Communicator + Clone,
-{
-    let comm = array.comm();
-    let mut moved = agree(comm, LocalArray::zeros(to, comm.clone()))?;
-    change.execute(array, &mut moved)?;
-    Ok(moved)
 }
 
 /// A matrix in another shape of as many elements, in blocks along the first dimension.
@@ -315,5 +230,5 @@ pub(super) fn reshaped<T: MatMul, C: Communicator + Clone>(
     if !shape.is_empty() {
         blocks = blocks.block(0);
     }
-    reshape_to(&product, &blocks.build()?)
+    moved_to(&product, &blocks.build()?)
 }

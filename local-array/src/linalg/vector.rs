@@ -1,15 +1,14 @@
 //! Products of all elements of two arrays, summed up ([`vdot`]; `dot` of two vectors) or each by itself ([`outer`]).
 
-use std::borrow::Cow;
-
 use dap_protocol::Element;
 use dist_comm::{CommExt, Communicator};
-use ndarray::{ArrayView, Axis, CowArray, Data, Dimension, Ix2, RawData};
+use ndarray::{Data, Dimension, Ix2, RawData};
 
 use super::MatMul;
 use super::summa::outer_product;
-use super::tensordot::{matrix, moved_to, reshape_to};
-use crate::part::Part;
+use super::tensordot::matrix;
+use crate::binary_counter::BinaryCounter;
+use crate::redistribute::moved_to;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 /// Products per block; the sums of blocks are added two by two.
@@ -133,11 +132,12 @@ where
     C: Communicator + Clone,
 {
     let mut sum = [with_pairs(a, b, |a, b| {
-        let mut sums = Sums::<T>::new();
+        let mut sums = BinaryCounter::new();
         for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
-            sums.push(block::<T>(a, b, conjugated));
+            sums.push(block::<T>(a, b, conjugated), T::add);
         }
-        sums.finish()
+        sums.finish(T::add)
+            .unwrap_or_else(bytemuck::Zeroable::zeroed)
     })?];
     a.comm
         .all_reduce_with(&mut sum, |acc, &next| *acc = T::add(*acc, next))?;
@@ -160,39 +160,10 @@ where
     C: Communicator + Clone,
 {
     if a.part.check_compatible(&b.part).is_ok() {
-        return Ok(see(
-            &counted(&a.part, a.data.view()),
-            &counted(&b.part, b.data.view()),
-        ));
+        return Ok(see(&a.counted_elements(), &b.counted_elements()));
     }
-    let moved: LocalArray<T, D1, C> = if a.global_shape() == b.global_shape() {
-        moved_to(b, a.distribution())?
-    } else {
-        reshape_to(b, a.distribution())?
-    };
-    Ok(see(
-        &counted(&a.part, a.data.view()),
-        &counted(&moved.part, moved.data.view()),
-    ))
-}
-
-/// The elements that a rank counts, in C order: borrowed where they lie so.
-fn counted<'a, T: Copy, D: Dimension>(part: &Part, stored: ArrayView<'a, T, D>) -> Cow<'a, [T]> {
-    if !part.is_active() {
-        return Cow::Borrowed(&[]);
-    }
-    let owned = part.owned_of(stored);
-    let chosen = part.chosen(&vec![true; owned.ndim()]);
-    if chosen.is_none()
-        && let Some(elements) = owned.to_slice()
-    {
-        return Cow::Borrowed(elements);
-    }
-    let mut elements = CowArray::from(owned.into_dyn());
-    for (axis, positions) in chosen.unwrap_or(&[]).iter().enumerate() {
-        elements = elements.select(Axis(axis), positions).into();
-    }
-    Cow::Owned(elements.iter().copied().collect())
+    let moved: LocalArray<T, D1, C> = moved_to(b, a.distribution())?;
+    Ok(see(&a.counted_elements(), &moved.counted_elements()))
 }
 
 /// The sum of a block, in eight independent ones.
@@ -212,40 +183,4 @@ fn block<T: MatMul>(a: &[T], b: &[T], conjugated: bool) -> T::Acc {
     let [a, b, c, d, e, f, g, h] = lanes;
     let pair = T::add;
     pair(pair(pair(a, b), pair(c, d)), pair(pair(e, f), pair(g, h)))
-}
-
-/// Sums of blocks, added two by two as a binary counter carries.
-struct Sums<T: MatMul> {
-    sums: Vec<T::Acc>,
-    blocks: u64,
-}
-
-impl<T: MatMul> Sums<T> {
-    fn new() -> Self {
-        Self {
-            sums: Vec::with_capacity(64),
-            blocks: 0,
-        }
-    }
-
-    fn push(&mut self, mut sum: T::Acc) {
-        let mut carries = self.blocks;
-        while carries & 1 == 1 {
-            if let Some(left) = self.sums.pop() {
-                sum = T::add(left, sum);
-            }
-            carries >>= 1;
-        }
-        self.sums.push(sum);
-        self.blocks += 1;
-    }
-
-    fn finish(self) -> T::Acc {
-        let all = self
-            .sums
-            .into_iter()
-            .rev()
-            .reduce(|sum, left| T::add(left, sum));
-        all.unwrap_or_else(bytemuck::Zeroable::zeroed)
-    }
 }

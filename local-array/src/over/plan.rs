@@ -1,6 +1,7 @@
 //! [`Plan`]: what a reduction over some axes is, as every rank sees it, and carrying it out.
 
 use std::collections::HashSet;
+use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -12,9 +13,9 @@ use dist_maps::{AxisDist, Distribution};
 use ndarray::{ArrayViewD, Axis, CowArray, DataMut, Dimension, IxDyn};
 
 use super::Over;
+use crate::agreement::same_everywhere;
 use crate::part::Part;
 use crate::reduction::{Block, Group, Reduction, reduce_groups};
-use crate::same::same_everywhere;
 use crate::strided::for_each_run;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
@@ -158,7 +159,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     pub(crate) fn plan(
         &self,
         what: &'static str,
-        arguments: impl Hash,
+        arguments: impl Hash + Debug,
     ) -> Result<Plan, ArrayError> {
         let plan = Plan::new(self);
         let axes = plan.as_ref().ok().map(|plan| &plan.reduced);
@@ -174,7 +175,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     pub(crate) fn plan_into<S, D, C2>(
         &self,
         what: &'static str,
-        arguments: impl Hash,
+        arguments: impl Hash + Debug,
         out: &LocalArrayBase<S, D, C2>,
     ) -> Result<Plan, ArrayError>
     where
@@ -242,7 +243,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     pub(crate) fn reduced<R: Reduction<T>, U: Element>(
         &self,
         what: &'static str,
-        arguments: impl Hash,
+        arguments: impl Hash + Debug,
         reduction: &R,
         finish: impl Fn(&R::State, f64) -> U,
     ) -> Result<LocalArray<U, IxDyn, C>, ArrayError>
@@ -259,7 +260,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     pub(crate) fn reduced_into<R: Reduction<T>, S, D, C2>(
         &self,
         what: &'static str,
-        arguments: impl Hash,
+        arguments: impl Hash + Debug,
         reduction: &R,
         finish: impl Fn(&R::State, f64) -> S::Elem,
         out: &mut LocalArrayBase<S, D, C2>,

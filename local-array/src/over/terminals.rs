@@ -5,6 +5,7 @@ use dist_comm::Communicator;
 use ndarray::{DataMut, Dimension, IxDyn};
 
 use super::Over;
+use crate::agreement::Bits;
 use crate::reduction::{ArgExtreme, Extreme, Moments, Product, Sum, Truths};
 use crate::{
     Accumulate, Arithmetic, ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Ordered, Real,
@@ -78,7 +79,7 @@ macro_rules! moments {
         {
             let ddof = ddof.into();
             let finish = |state: &_, _| A::Real::from_f64($of(Moments::<A>::variance(state, ddof)));
-            self.reduced(stringify!($name), ddof.to_bits(), &Moments::<A>::new(), finish)
+            self.reduced(stringify!($name), Bits(ddof), &Moments::<A>::new(), finish)
         }
 
         #[doc = concat!("The ", $what, ", written to what `out` owns. Collective.")]
@@ -96,7 +97,7 @@ macro_rules! moments {
             let (ddof, moments) = (ddof.into(), Moments::<T::Mean>::new());
             let variance = |state: &_| Moments::<T::Mean>::variance(state, ddof);
             let finish = |state: &_, _| S::Elem::from_f64($of(variance(state)));
-            self.reduced_into(stringify!($name), ddof.to_bits(), &moments, finish, out)
+            self.reduced_into(stringify!($name), Bits(ddof), &moments, finish, out)
         }
     )*};
 }

@@ -10,6 +10,8 @@ use crate::ArrayError;
 
 /// The tag of the messages of a reduction.
 const TAG: u32 = 0x5255;
+/// What is in the messages.
+const STATES: &str = "states of a reduction";
 /// Bytes of states at once.
 const TILE: usize = 1 << 20;
 
@@ -140,7 +142,10 @@ fn merge<T: Copy, R: Reduction<T>>(
                 let theirs = &bytemuck::cast_slice::<u64, u8>(&message[1..])[..bytes];
                 // The bytes are those of states.
                 let theirs: &[R::State] =
-                    try_cast_slice(theirs).map_err(|_| ArrayError::Memory { bytes })?;
+                    try_cast_slice(theirs).map_err(|_| ArrayError::Message {
+                        what: STATES,
+                        bytes,
+                    })?;
                 if states.is_empty() {
                     states.extend_from_slice(theirs);
                 } else {
@@ -184,8 +189,10 @@ pub(crate) fn fold_over_ranks<T: Copy, R: Reduction<T>>(
     for message in all.chunks_exact(words).filter(|message| message[0] != 0) {
         let theirs = &bytemuck::cast_slice::<u64, u8>(&message[1..])[..bytes];
         // The bytes are those of a state.
-        let theirs: R::State =
-            try_pod_read_unaligned(theirs).map_err(|_| ArrayError::Memory { bytes })?;
+        let theirs: R::State = try_pod_read_unaligned(theirs).map_err(|_| ArrayError::Message {
+            what: STATES,
+            bytes,
+        })?;
         match &mut found {
             None => found = Some(theirs),
             Some(found) => reduction.merge(found, &theirs),

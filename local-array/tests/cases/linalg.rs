@@ -22,6 +22,7 @@ cases! {
     large_products_equal_plain_ones,
     products_of_sums_have_fixed_bits,
     shapes_that_do_not_fit_are_refused_everywhere,
+    arguments_that_differ_are_refused_everywhere,
     sliding_and_crossing_parts_is_local,
     long_filters_come_in_panels,
 }
@@ -209,13 +210,24 @@ fn products_of_vectors_are_numbers(comm: &dyn Communicator) -> Outcome {
     let rows = matrix
         .dot(&b.clone().into_dimensionality::<Ix1>()?)
         .into_dyn();
+    let few = numbered(&[5], 3.0);
+    let columns = few.clone().into_dimensionality::<Ix1>()?.dot(&matrix);
+    let columns = columns.into_dyn();
     for left in some(&[5, 23], comm.size(), 0, 3) {
         let m = spread(&matrix.clone().into_dyn(), &left, comm)?.into_dimensionality::<Ix2>()?;
         let v = spread(&b, &zoo(&[23], comm.size())[2], comm)?.into_dimensionality::<Ix1>()?;
-        whole_alike(&m.dot(&v)?, &rows, 0.0, "matrix and vector")?;
-        let turned = m.view().into_dyn();
+        let product = m.dot(&v)?;
+        whole_alike(&product, &rows, 0.0, "matrix and vector")?;
+        let kept = m.distribution().reduce(Some(&[1]), false)?;
+        ensure(product.distribution().is_compatible(&kept), || {
+            format!("the rows of {left:?} as {:?}", product.distribution())
+        })?;
+        let u = spread(&few, &zoo(&[5], comm.size())[4], comm)?.into_dimensionality::<Ix1>()?;
+        whole_alike(&u.dot(&m)?, &columns, 0.0, "vector times matrix")?;
+        let (u, m) = (u.view().into_dyn(), m.view().into_dyn());
+        whole_alike(&dot(&u, &m)?, &columns, 0.0, "vector times matrix, IxDyn")?;
         whole_alike(
-            &inner(&v.view().into_dyn(), &turned)?,
+            &inner(&v.view().into_dyn(), &m)?,
             &rows,
             0.0,
             "vector and matrix",
@@ -348,6 +360,47 @@ fn shapes_that_do_not_fit_are_refused_everywhere(comm: &dyn Communicator) -> Out
     ensure(matches!(v.dot(&m), Err(ArrayError::Shape { .. })), || {
         "vector and matrix".into()
     })
+}
+
+/// One typed error on all ranks, where each would go its own way.
+fn arguments_that_differ_are_refused_everywhere(comm: &dyn Communicator) -> Outcome {
+    if comm.size() == 1 {
+        return Ok(());
+    }
+    let odd = comm.rank() == 1;
+    let (d, e) = (zoo(&[3, 3], comm.size()), zoo(&[7], comm.size()));
+    let a = spread(&numbered(&[3, 3], 1.0), &d[0], comm)?;
+    let v = spread(&numbered(&[7], 1.0), &e[0], comm)?.into_dimensionality::<Ix1>()?;
+    let refused = |error: Option<ArrayError>, wanted: [&str; 3]| {
+        let text = format!("{error:?}");
+        let all = comm.all_gather_v(text.as_bytes())?;
+        let is_typed = match &error {
+            Some(ArrayError::Argument {
+                what,
+                given,
+                allowed,
+            }) => *what == wanted[0] && given.contains(wanted[1]) && allowed.contains(wanted[2]),
+            _ => false,
+        };
+        ensure(is_typed && all.iter().all(|other| *other == all[0]), || {
+            text
+        })
+    };
+    let axes = if odd { (0, 1) } else { (1, 0) };
+    refused(tensordot(&a, &a, axes).err(), ["axes", "[0]", "[1]"])?;
+    let count = i32::from(odd);
+    refused(tensordot(&a, &a, count).err(), ["axes", "[-1]", "[]"])?;
+    let axis = CrossAxes::from(-i32::from(odd));
+    refused(cross(&a, &a, axis).err(), ["axes", "-1", "axisc: 0"])?;
+    let mode = if odd {
+        SlidingMode::Full
+    } else {
+        SlidingMode::Same
+    };
+    refused(convolve(&v, &v, mode).err(), ["mode", "Full", "Same"])?;
+    refused(correlate(&v, &v, mode).err(), ["mode", "Full", "Same"])?;
+    // The ranks are still in step.
+    same(vdot(&v, &v)?, v.dot(&v)?, "vdot")
 }
 
 fn sliding_and_crossing_parts_is_local(comm: &dyn Communicator) -> Outcome {

@@ -21,6 +21,7 @@ cases! {
     rearrange_axes,
     rearrange_copies,
     rearrange_slices,
+    rearrange_values_stretch_to_the_slice,
     rearrange_outputs,
     rearrange_lists_on_several_ranks,
     rearrange_views_borrow,
@@ -426,6 +427,43 @@ fn rearrange_slices(comm: &dyn Communicator) -> Outcome {
     Ok(())
 }
 
+/// Extents of 1 and missing or spare leading dimensions, against what `ndarray` makes of them.
+fn rearrange_values_stretch_to_the_slice(comm: &dyn Communicator) -> Outcome {
+    let taken: [(&[Index], &[&[usize]]); 4] = [
+        (
+            &[(1..5).into(), Slice::new(None, None, -2).into()],
+            &[&[], &[1], &[2], &[4, 1], &[1, 2], &[4, 2], &[1, 1, 4, 2]],
+        ),
+        (&[Index::Ellipsis, 2.into()], &[&[], &[1], &[6], &[1, 6]]),
+        (&[(-1).into()], &[&[], &[1], &[4], &[1, 1]]),
+        (&[2.into(), Index::Ellipsis, 1.into()], &[&[], &[1, 1]]),
+    ];
+    for (number, d) in zoo(&[6, 4], comm.size()).iter().enumerate() {
+        for (items, shapes) in taken {
+            for (at, shape) in shapes.iter().enumerate() {
+                let numbers: Vec<i64> = (10..).take(shape.iter().product()).collect();
+                let value = ArrayD::from_shape_vec(*shape, numbers)?;
+                let mut wanted = ArrayD::from_elem(vec![6, 4], -1);
+                let mut part = match items.len() {
+                    3 => wanted.slice_mut(ndarray::s![2, 1]).into_dyn(),
+                    1 => wanted.slice_mut(ndarray::s![-1, ..]).into_dyn(),
+                    _ if items[0] == Index::Ellipsis => {
+                        wanted.slice_mut(ndarray::s![.., 2]).into_dyn()
+                    }
+                    _ => wanted.slice_mut(ndarray::s![1..5, ..;-2]).into_dyn(),
+                };
+                let spare = shape.len().saturating_sub(part.ndim());
+                part.assign(&value.to_shape(&shape[spare..])?);
+                let mut a = LocalArray::<i64, IxDyn, _>::full(d, -1, comm)?;
+                let layout = &two(&shape_of(&value), number + at, comm.size())[at % 2];
+                a.set_slice(items, &spread(&value, layout, comm)?)?;
+                whole_alike(&a, &wanted, 0.0, &format!("{items:?} = {shape:?}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn rearrange_outputs(comm: &dyn Communicator) -> Outcome {
     outputs_of_a_part()?;
     let shape = [7, 4];
@@ -644,6 +682,14 @@ fn rearrange_errors_are_the_same_everywhere(comm: &dyn Communicator) -> Outcome 
     check(
         a.set_slice(&[0.into()], &b).err(),
         "a value of another shape",
+    )?;
+    let three = LocalArray::<i64, IxDyn, _>::ones(
+        &distribution(&[3], &[Kind::Block], 0, comm.size()),
+        comm,
+    )?;
+    check(
+        a.set_slice(&[(0..3).into(), (0..2).into()], &three).err(),
+        "three for two columns",
     )?;
     check(
         concatenate::<ndarray::OwnedRepr<i64>, IxDyn, &dyn Communicator>(&[], 0).err(),
