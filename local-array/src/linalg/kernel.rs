@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use dap_protocol::Element;
 use half::{bf16, f16};
 use ndarray::linalg::general_mat_mul;
-use ndarray::{ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use num_complex::{Complex32, Complex64};
 
 use crate::Arithmetic;
@@ -29,6 +29,12 @@ pub trait MatMul: Element {
     /// What the products add up to.
     #[must_use]
     fn sum_of(acc: Self::Acc) -> Self;
+    /// The same for a matrix, in its memory where the types are one.
+    #[doc(hidden)]
+    #[must_use]
+    fn sums_of(sums: Array2<Self::Acc>) -> Array2<Self> {
+        sums.mapv(Self::sum_of)
+    }
     /// `c += a · b`: `m × k` times `k × n`.
     fn multiply_add(
         a: &ArrayView2<'_, Self>,
@@ -52,6 +58,9 @@ macro_rules! by_matrixmultiply {
             }
             fn sum_of(acc: Self) -> Self {
                 acc
+            }
+            fn sums_of(sums: Array2<Self>) -> Array2<Self> {
+                sums
             }
             fn multiply_add(a: &ArrayView2<'_, Self>, b: &ArrayView2<'_, Self>, c: &mut ArrayViewMut2<'_, Self>) {
                 general_mat_mul($one, a, b, $one, c);
@@ -105,6 +114,9 @@ macro_rules! wrapping {
             }
             fn sum_of(acc: Self) -> Self {
                 acc
+            }
+            fn sums_of(sums: Array2<Self>) -> Array2<Self> {
+                sums
             }
             fn multiply_add(a: &ArrayView2<'_, Self>, b: &ArrayView2<'_, Self>, c: &mut ArrayViewMut2<'_, Self>) {
                 by_rows(a, b, c, |acc, x, y| acc.plus(x.times(y)));

@@ -3,12 +3,15 @@
 //! For each panel every rank gets the rows of `a` and the columns of `b` that its part of the result needs, as a
 //! redistribution to a layout in which a panel lies on several ranks; so both may be distributed in any way.
 
+use std::sync::Arc;
+
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution, choose_grid};
 use ndarray::{Array2, Axis, Data, Ix2};
 
 use super::MatMul;
+use crate::part::Part;
 use crate::redistribute::moved_to;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
@@ -47,11 +50,9 @@ where
     }
     let target = result(a.distribution(), b.distribution(), [m, n])?;
     let comm = a.comm();
-    let mut product = agree(comm, LocalArray::<T, Ix2, C>::zeros(&target, comm.clone()))?;
-    let shape = product.owned_mut().raw_dim();
-    let zeros =
-        |shape: Ix2| -> Array2<T::Acc> { Array2::from_elem(shape, bytemuck::Zeroable::zeroed()) };
-    let mut sums = zeros(shape);
+    let part = Part::new(Arc::new(target), comm)?;
+    let target = part.distribution();
+    let mut sums: Array2<T::Acc> = agree(comm, part.zeros())?;
     // One rank alone has all panels at once, where it has the summed dimension in order.
     let in_order = a.distribution().axes()[1].is_whole() && b.distribution().axes()[0].is_whole();
     if a.comm_size() == 1 && in_order {
@@ -60,19 +61,16 @@ where
         let mut first = 0;
         while first < k {
             let panel = first..k.min(first + PANEL);
-            let (rows, columns) = panels(&target, k, panel.clone())?;
+            let (rows, columns) = panels(target, k, panel.clone())?;
             let rows: LocalArray<T, Ix2, C> = moved_to(a, &rows)?;
             let columns: LocalArray<T, Ix2, C> = moved_to(b, &columns)?;
-            if target.coords(comm.rank()).is_some() {
+            if part.is_active() {
                 T::multiply_add(&rows.local(), &columns.local(), &mut sums.view_mut());
             }
             first = panel.end;
         }
     }
-    product
-        .owned_mut()
-        .zip_mut_with(&sums, |slot, &sum| *slot = T::sum_of(sum));
-    Ok(product)
+    LocalArray::from_part(T::sums_of(sums), Arc::new(part), comm.clone())
 }
 
 /// The products of each element of a column with each of a row: `m × 1` with `1 × n`.
