@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Our criterion groups and their peers, in turn, in one run. Output in out/bench: peers.jsonl, results.json
 # (all medians), report.txt (the ratios), criterion*/report/index.html.
-#   ONLY="maps plan redist halo dnpy"  some groups          BENCH_MPI="2 4"    rank counts under MPI
+#   ONLY="maps plan redist halo dnpy array"  some groups          BENCH_MPI="2 4"    rank counts under MPI
+#   HEAT_PYTHON=python  a Python with NumPy, mpi4py and Heat (PyTorch, gigabytes), for its sort
 #   BENCH_DIRS="/dev/shm out/bench"    where files go       BENCH_MIB="64 512" sizes of the .npy files
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
-ONLY=${ONLY:-maps plan redist halo dnpy}
+ONLY=${ONLY:-maps plan redist halo dnpy array}
 BENCH_MPI=${BENCH_MPI:-2 4}
 BENCH_DIRS=${BENCH_DIRS:-/dev/shm out/bench}
 BENCH_MIB=${BENCH_MIB:-64 512}
@@ -20,8 +21,8 @@ wanted() { [[ " $ONLY " == *" $1 "* ]]; }
 absent() { printf '{"missing": "%s", "why": "%s"}\n' "$1" "$2" | tee -a "$out/peers.jsonl"; }
 peer() { "$@" 2>>"$out/peers.log" </dev/null | grep '^{' | tee -a "$out/peers.jsonl"; }
 
-# Features of a crate's benches: all that this machine can build.
-features() { if [ "$1" != local-array ] || have_mpi; then echo --all-features; fi; }
+# Features of a crate's benches: all that this machine can build, and no kernels of others.
+features() { if [ "$1" != local-array ]; then echo --all-features; elif have_mpi; then echo --features mpi; fi; }
 # criterion NAME CRATE BENCH: ours on threads (or one process), in its own folder of results
 criterion() {
     echo "== $2 $3"
@@ -30,7 +31,8 @@ criterion() {
 }
 # The binary of a bench target.
 binary() {
-    cargo bench -q -p "$1" --all-features --bench "$2" --no-run --message-format json 2>/dev/null |
+    # shellcheck disable=SC2046
+    cargo bench -q -p "$1" $(features "$1") --bench "$2" --no-run --message-format json 2>/dev/null |
         python3 -c 'import json,sys; print([m["executable"] for m in map(json.loads, sys.stdin) if m.get("executable")][-1])'
 }
 mpi_criterion() { # RANKS CRATE BENCH
@@ -73,6 +75,14 @@ for group in redist halo; do
         if [ "$group" = redist ] && [ -n "$scalapack" ]; then peer timeout 600 "${MPIRUN[@]}" -n "$ranks" "$scalapack" 4096; fi
     done
 done
+if wanted array; then
+    criterion threads local-array array
+    for ranks in 1 $BENCH_MPI; do
+        have_mpi || { absent "MPI at $ranks ranks" "$MPI_PACKAGES"; continue; }
+        mpi_criterion "$ranks" local-array array
+        if [ -n "$python" ] && [ "${mpi4py:-}" != no ]; then peer timeout 900 "${MPIRUN[@]}" -n "$ranks" "${HEAT_PYTHON:-$python}" benches/peers/array.py; fi
+    done
+fi
 if wanted dnpy; then
     for folder in $BENCH_DIRS; do
         mkdir -p "$folder"

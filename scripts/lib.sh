@@ -51,7 +51,7 @@ have_mpi() { command -v mpicc >/dev/null && command -v mpirun >/dev/null; }
 # One set of features for the runs over all crates, so that nothing is built twice: all that this machine can build.
 # The sets that this leaves out are features.sh's.
 workspace() {
-    if have_mpi; then WORKSPACE=(--workspace --all-features); else WORKSPACE=(--workspace --features "$(scripts/pure-features.py)"); fi
+    WORKSPACE=(--workspace --features "$(scripts/pure-features.py $(have_mpi && echo --mpi))")
 }
 # The same for the demo, which is built with optimisation.
 demo_features() { if have_mpi; then echo --features mpi; fi; }

@@ -26,7 +26,7 @@ done
 messages=$(mktemp)
 trap 'rm -f "$messages"' EXIT
 # shellcheck disable=SC2086
-cargo test ${CARGO_FLAGS:-} --workspace --all-features --test "$test" --no-run \
+cargo test ${CARGO_FLAGS:-} --workspace --features "$(scripts/pure-features.py --mpi)" --test "$test" --no-run \
     --message-format=json-render-diagnostics >"$messages"
 binary=$(python3 - "$crate" "$test" "$messages" <<'PYTHON'
 import json, pathlib, sys

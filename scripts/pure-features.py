@@ -2,6 +2,7 @@
 """Features of the members, read from `cargo metadata`.
 
 pure-features.py            crate/feature,... of every feature that needs no system library
+pure-features.py --mpi      those, and `mpi`
 pure-features.py --sets     one line a set to check: CRATE FEATURES (none, each alone, all pure ones)
 """
 
@@ -9,8 +10,8 @@ import json
 import subprocess
 import sys
 
-# feature -> the program whose presence shows that its library is there
-NEEDS = {"mpi": "mpicc"}
+# Features that need a system library.
+NEEDS = ("mpi", "blas")
 
 
 def members():
@@ -29,7 +30,8 @@ def main():
             if len(pure) > 1:
                 print(name, ",".join(pure))
     else:
-        print(",".join(f"{name}/{f}" for name, features in members() for f in features if f not in NEEDS))
+        left_out = [f for f in NEEDS if f"--{f}" not in sys.argv]
+        print(",".join(f"{name}/{f}" for name, features in members() for f in features if f not in left_out))
 
 
 main()

@@ -33,6 +33,16 @@ mpi() {
     step demo-mpi scripts/demo-mpi.sh 4
 }
 
+# Products by somebody else's BLAS, linked as a program would.
+blas() {
+    if [ -n "$(missing libopenblas-dev)" ]; then
+        skip blas "no BLAS (libopenblas-dev)"
+        return
+    fi
+    step blas cargo rustc -p local-array --features blas --example blas -- -l openblas
+    step blas-run "$TARGET/debug/examples/blas"
+}
+
 # A rank that panics, is killed or leaves ends the job. (A test chosen by its name does not bring its example with it.)
 faults() {
     have_mpi || return
@@ -41,7 +51,7 @@ faults() {
 }
 
 # shellcheck disable=SC2086
-install $MPI_PACKAGES python3-venv
+install $MPI_PACKAGES python3-venv libopenblas-dev
 workspace
 
 case $what in
@@ -62,6 +72,7 @@ case $what in
             step "demo-$ranks" cargo run --release -p integration-tests $(demo_features) --example jacksboro -- --ranks $ranks
         done
         mpi
+        blas
         step python-interop scripts/python-interop.sh
         ;;
     *)
