@@ -1,7 +1,6 @@
 //! Making arrays: `NumPy`'s answers for every way to spread them, and what has no answer there.
 
 use dap_protocol::{DimData, Element};
-use std::sync::OnceLock;
 
 use dist_comm::{Communicator, SingleComm};
 use dist_maps::{CompactIndex, Distribution};
@@ -54,9 +53,7 @@ macro_rules! by_type {
 
 /// The calls of one name.
 fn calls_of(op: &str, at_least: usize) -> Result<Vec<&'static Call>, Failure> {
-    static CALLS: OnceLock<Vec<Call>> = OnceLock::new();
-    let all = CALLS.get_or_init(|| calls(FIXTURE).unwrap_or_default());
-    let calls: Vec<&Call> = all.iter().filter(|call| call.op == op).collect();
+    let calls: Vec<&Call> = calls(FIXTURE)?.iter().filter(|call| call.op == op).collect();
     ensure(calls.len() >= at_least, || {
         format!("only {} calls of {op}", calls.len())
     })?;

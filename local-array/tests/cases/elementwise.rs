@@ -1,7 +1,5 @@
 //! Universal functions and what is built like them, against `NumPy`'s answers and plain loops.
 
-use std::sync::LazyLock;
-
 use bytemuck::bytes_of;
 use dap_protocol::Element;
 use dist_comm::Communicator;
@@ -38,11 +36,8 @@ cases! {
 
 const FIXTURE: &str = include_str!("../fixtures/numpy/elementwise.jsonl");
 
-/// The fixture, read once.
-static CALLS: LazyLock<Vec<Call>> = LazyLock::new(|| calls(FIXTURE).unwrap_or_default());
-
 fn chosen(test: impl Fn(&Call) -> bool) -> Result<Vec<&'static Call>, Failure> {
-    let found: Vec<&Call> = CALLS.iter().filter(|call| test(call)).collect();
+    let found: Vec<&Call> = calls(FIXTURE)?.iter().filter(|call| test(call)).collect();
     ensure(!found.is_empty(), || "no call in the fixture".into())?;
     Ok(found)
 }

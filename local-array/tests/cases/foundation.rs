@@ -60,7 +60,7 @@ fn is_dtype<T: Element>(dtype: &str) -> bool {
 fn casts_are_numpys(_: &dyn Communicator) -> Outcome {
     let calls = calls(FIXTURE)?;
     ensure(calls.len() > 180, || format!("only {} casts", calls.len()))?;
-    for call in &calls {
+    for call in calls {
         for_types!(
             call, bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, Complex32, Complex64
         )?;

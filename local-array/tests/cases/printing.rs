@@ -1,6 +1,5 @@
 //! Arrays as text: `NumPy`'s, to the letter.
 
-use std::sync::OnceLock;
 
 use dap_protocol::Element;
 use dist_comm::Communicator;
@@ -25,11 +24,6 @@ cases! {
 }
 
 const FIXTURE: &str = include_str!("../fixtures/numpy/printing.jsonl");
-
-fn all_calls() -> &'static [Call] {
-    static CALLS: OnceLock<Vec<Call>> = OnceLock::new();
-    CALLS.get_or_init(|| calls(FIXTURE).unwrap_or_default())
-}
 
 fn options(call: &Call) -> PrintOptions {
     let number = |name: &str, default: usize| {
@@ -115,7 +109,7 @@ type Check<'a> = &'a dyn Communicator;
 
 macro_rules! for_calls {
     ($check:ident, $comm:expr; $($t:ty),*) => {{
-        let calls = all_calls();
+        let calls = calls(FIXTURE)?;
         ensure(calls.len() > 800, || format!("only {} texts", calls.len()))?;
         for (number, call) in calls.iter().enumerate().filter(|(_, call)| call.op != "halves") {
             // a third of the calls for each number of ranks, so that three numbers see all
@@ -213,7 +207,7 @@ fn printing_knows_every_type(comm: &dyn Communicator) -> Outcome {
         return Ok(());
     }
     let d = Distribution::over(1).shape([]).build()?;
-    for call in all_calls().iter().filter(|call| call.op == "halves") {
+    for call in calls(FIXTURE)?.iter().filter(|call| call.op == "halves") {
         let options = options(call);
         let line = |bits| {
             LocalArray::<f16, IxDyn, _>::full(&d, comm, f16::from_bits(bits))?

@@ -33,14 +33,14 @@ const FIXTURE: &str = include_str!("../fixtures/numpy/rearrange.jsonl");
 type Whole<'a, T> = LocalArray<T, IxDyn, &'a dyn Communicator>;
 
 /// The calls of some operations, each with its number.
-fn some(ops: &[&str], comm: &dyn Communicator) -> Result<Vec<(usize, Call)>, Failure> {
-    let calls = calls(FIXTURE)?.into_iter().enumerate();
+fn some(ops: &[&str], comm: &dyn Communicator) -> Result<Vec<(usize, &'static Call)>, Failure> {
+    let calls = calls(FIXTURE)?.iter().enumerate();
     let some: Vec<_> = calls.filter(|(_, call)| ops.contains(&&*call.op)).collect();
     ensure(some.len() > 20, || {
         format!("only {} calls of {ops:?}", some.len())
     })?;
     // A seventh of the calls for each number of ranks, so that seven numbers see all.
-    let seventh = |(at, _): &(usize, Call)| (at + comm.size()).is_multiple_of(7);
+    let seventh = |(at, _): &(usize, &Call)| (at + comm.size()).is_multiple_of(7);
     Ok(some.into_iter().filter(seventh).collect())
 }
 

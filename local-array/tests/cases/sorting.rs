@@ -24,14 +24,14 @@ cases! {
 
 const FIXTURE: &str = include_str!("../fixtures/numpy/sorting.jsonl");
 
-fn some(op: &str, comm: &dyn Communicator) -> Result<Vec<(usize, Call)>, Failure> {
-    let calls = calls(FIXTURE)?.into_iter().enumerate();
+fn some(op: &str, comm: &dyn Communicator) -> Result<Vec<(usize, &'static Call)>, Failure> {
+    let calls = calls(FIXTURE)?.iter().enumerate();
     let some: Vec<_> = calls.filter(|(_, call)| call.op.starts_with(op)).collect();
     ensure(some.len() > 100, || {
         format!("only {} calls of {op}", some.len())
     })?;
     // A seventh of the calls for each number of ranks, so that seven numbers see all.
-    let seventh = |(at, _): &(usize, Call)| (at + comm.size()).is_multiple_of(7);
+    let seventh = |(at, _): &(usize, &Call)| (at + comm.size()).is_multiple_of(7);
     Ok(some.into_iter().filter(seventh).collect())
 }
 

@@ -33,15 +33,15 @@ cases! {
 const FIXTURE: &str = include_str!("../fixtures/numpy/statistics.jsonl");
 
 /// Calls of some operations, numbered: those that this number of ranks looks at, of at least as many as asked for.
-fn of(operations: &[&str], least: usize, comm: &dyn Communicator) -> Result<Vec<(usize, Call)>, Failure> {
-    let all = calls(FIXTURE)?.into_iter().enumerate();
+fn of(operations: &[&str], least: usize, comm: &dyn Communicator) -> Result<Vec<(usize, &'static Call)>, Failure> {
+    let all = calls(FIXTURE)?.iter().enumerate();
     let some: Vec<_> = all
         .filter(|(_, call)| operations.contains(&&*call.op))
         .collect();
     ensure(some.len() >= least, || {
         format!("only {} of {operations:?}", some.len())
     })?;
-    let due = |(number, _): &(usize, Call)| is_due(*number, comm.size());
+    let due = |(number, _): &(usize, &Call)| is_due(*number, comm.size());
     Ok(some.into_iter().filter(due).collect())
 }
 
