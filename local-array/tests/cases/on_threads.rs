@@ -21,10 +21,8 @@ struct Progress {
 }
 
 pub fn run(cases: &[Chosen]) -> ExitCode {
-    // Most ranks first: they take longest, and the last runs should be short ones.
-    let runs: Vec<(usize, usize)> = (1..=RANKS)
-        .rev()
-        .flat_map(|ranks| (0..cases.len()).map(move |case| (case, ranks)))
+    let runs: Vec<(usize, usize)> = (0..cases.len())
+        .flat_map(|case| (1..=RANKS).rev().map(move |ranks| (case, ranks)))
         .collect();
     let next = AtomicUsize::new(0);
     let progress: Vec<Mutex<Progress>> = cases.iter().map(|_| Mutex::default()).collect();
