@@ -47,10 +47,10 @@ where
         CowArray::from(matrix.owned()),
         row.into_dimensionality::<Ix2>()?.into_local(),
     );
-    if let Some(positions) = matrix.part.chosen(&[false, true]) {
+    if let Some([_, columns]) = matrix.part.chosen(&[false, true]) {
         // A column on several coordinates counts once.
-        block = block.select(Axis(1), &positions[1]).into();
-        row = row.select(Axis(1), &positions[1]);
+        block = block.select(Axis(1), columns).into();
+        row = row.select(Axis(1), columns);
     }
     let mut sums: Array2<T::Acc> =
         Array2::from_elem((block.nrows(), 1), bytemuck::Zeroable::zeroed());
@@ -58,7 +58,7 @@ where
         T::multiply_add(&block.view(), &row.t(), &mut sums.view_mut());
     }
     let own: Vec<T::Acc> = sums.into_iter().collect();
-    if let Some(totals) = line.total::<T>(own, comm)? {
+    if let Some(totals) = line.total::<T>(&own, comm)? {
         for (slot, total) in result.owned_mut().iter_mut().zip(totals) {
             *slot = T::sum_of(total);
         }
@@ -87,27 +87,27 @@ impl Line {
     /// The sums of all, on the lowest rank. Every rank of the line calls it, with as many of its own.
     fn total<T: MatMul>(
         &self,
-        own: Vec<T::Acc>,
+        own: &[T::Acc],
         comm: &dyn Communicator,
     ) -> Result<Option<Vec<T::Acc>>, ArrayError> {
         let root = self.members.iter().copied().min().unwrap_or(self.me);
         if self.me != root {
             if !own.is_empty() {
-                comm.send(root, TAG, bytemuck::cast_slice(&own))?;
+                comm.send(root, TAG, bytemuck::cast_slice(own))?;
             }
             return Ok(None);
         }
         let mut totals: Vec<T::Acc> = Vec::new();
-        let mut theirs: Vec<T::Acc> = own.clone();
+        let mut theirs: Vec<T::Acc> = own.to_vec();
         for &member in &self.members {
             let part = if member == self.me || own.is_empty() {
-                &own
+                own
             } else {
                 comm.recv(member, TAG, bytemuck::cast_slice_mut(&mut theirs))?;
                 &theirs
             };
             if totals.is_empty() {
-                totals.clone_from(part);
+                totals.extend_from_slice(part);
                 continue;
             }
             for (total, &sum) in totals.iter_mut().zip(part) {
