@@ -6,21 +6,26 @@
 //! many variables   the variables are dealt to the ranks; each multiplies its own by those of every rank in turn
 //! ```
 
+mod exactly;
+mod observations;
+mod rows;
+mod variables;
+
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
-use ndarray::{Array1, Array2, Axis, Data, Dimension, Ix2, IxDyn, Slice, concatenate};
+use ndarray::{Data, Dimension, IxDyn};
+
+use exactly::exactly;
+use observations::by_observations;
+use rows::{Rows, variables_of};
+use variables::by_variables;
 
 use crate::agreement::{Bits, same_everywhere};
-use crate::exact::{ExactSum, covariance};
-use crate::redistribute::moved_to;
 use crate::summable::Center;
-use crate::{
-    Arithmetic, ArrayError, Cast, Floating, LocalArray, LocalArrayBase, LocalArrayView, Summable,
-};
+use crate::{ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Summable};
 
 /// What covariances of a type are kept in: `f64`, or [`Complex64`](num_complex::Complex64) for complex elements.
 type Kept<T> = <<T as Summable>::Mean as Floating>::Center;
@@ -246,278 +251,4 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
         };
         Ok((products, variables))
     }
-}
-
-/// Some rows of the sums of products.
-struct Rows<K> {
-    products: Array2<K>,
-    /// Which rows.
-    mine: Range<usize>,
-    observations: u64,
-}
-
-/// An array as (variables, observations); nothing is copied.
-fn variables_of<K: Center, C: Communicator + Clone>(
-    set: &LocalArray<K, IxDyn, C>,
-    rowvar: bool,
-) -> Result<LocalArrayView<'_, K, Ix2, C>, ArrayError> {
-    let ndim = set.ndim();
-    let Some(lead) = 2_usize.checked_sub(ndim) else {
-        return Err(ArrayError::Shape {
-            what: "an array of variables",
-            given: set.global_shape().to_vec(),
-            allowed: "at most two dimensions".to_owned(),
-        });
-    };
-    let turned = if rowvar || ndim < 2 {
-        set.view_of()
-    } else {
-        set.permuted(&[1, 0])?
-    };
-    turned.with_axes(&vec![0; lead])?.into_dimensionality()
-}
-
-/// What this rank gets of a set in another distribution of (variables, observations).
-fn moved<K: Center, C: Communicator + Clone>(
-    set: &LocalArrayView<'_, K, Ix2, C>,
-    axes: &[AxisDist; 2],
-) -> Result<Array2<K>, ArrayError> {
-    let ranks = set.comm.size();
-    let distribution =
-        Distribution::from_axes(axes.to_vec(), ranks, (0..ranks).collect::<Vec<_>>())?;
-    Ok(moved_to(set, &distribution)?.into_local())
-}
-
-/// Takes the mean of each row from it.
-fn center<K: Center>(rows: &mut Array2<K>, sums: &Array1<K>, count: u64) {
-    #[expect(clippy::cast_precision_loss, reason = "a count as a float")]
-    let factor = (count as f64).recip();
-    for (mut row, &sum) in rows.outer_iter_mut().zip(sums) {
-        let mean = sum.scaled(factor);
-        row.mapv_inplace(|x| Arithmetic::minus(x, mean));
-    }
-}
-
-fn sums_of<K: Center>(rows: &Array2<K>) -> Array1<K> {
-    rows.outer_iter()
-        .map(|row| match row.as_slice() {
-            Some(row) => crate::reduction::pairwise(row, K::NOTHING, K::plus),
-            None => row.iter().copied().fold(K::NOTHING, K::plus),
-        })
-        .collect()
-}
-
-fn times_conjugate<K: Center>(a: &Array2<K>, b: &Array2<K>) -> Array2<K> {
-    a.dot(&b.t().mapv(K::conjugate))
-}
-
-/// The ends of the blocks of rows of each rank.
-fn block(variables: u64, ranks: usize, rank: usize) -> Result<Range<usize>, ArrayError> {
-    let range = AxisDist::block_balanced(variables, ranks)?
-        .owned_range(rank)
-        .unwrap_or(0..0);
-    let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-    Ok(index(range.start)..index(range.end))
-}
-
-fn by_observations<K: Center, C: Communicator + Clone>(
-    sets: &[LocalArrayView<'_, K, Ix2, C>],
-    n: u64,
-    variables: u64,
-    comm: &C,
-) -> Result<Rows<K>, ArrayError> {
-    let ranks = comm.size();
-    let parts = sets.iter().map(|set| {
-        let rows = AxisDist::whole(set.global_shape()[0])?;
-        moved(set, &[rows, AxisDist::block_balanced(n, ranks)?])
-    });
-    let parts = parts.collect::<Result<Vec<_>, ArrayError>>()?;
-    let mut own = joined(&parts)?;
-    drop(parts);
-    let mut sums = sums_of(&own).to_vec();
-    comm.all_reduce_with(&mut sums, |a, &b| *a = Arithmetic::plus(*a, b))?;
-    center(&mut own, &sums.into(), n);
-    let all = times_conjugate(&own, &own);
-    // Each rank gets its rows of the products of all.
-    let blocks = (0..ranks).map(|rank| block(variables, ranks, rank));
-    let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
-    let flat: Vec<K> = all.iter().copied().collect();
-    let width = all.ncols();
-    let sends: Vec<&[K]> = blocks
-        .iter()
-        .map(|rows| &flat[rows.start * width..rows.end * width])
-        .collect();
-    let received = comm.all_to_all_slice(&sends)?;
-    let mine = blocks[comm.rank()].clone();
-    let mut products = Array2::from_elem((mine.len(), width), K::NOTHING);
-    for part in received {
-        for (product, term) in products.iter_mut().zip(part) {
-            *product = Arithmetic::plus(*product, term);
-        }
-    }
-    Ok(Rows {
-        products,
-        mine,
-        observations: n,
-    })
-}
-
-/// As [`by_observations`], by exact sums of the elements and of their products, the means taken off at the end.
-#[expect(clippy::cast_precision_loss, reason = "a count as a float")]
-fn exactly<K: Center, C: Communicator + Clone>(
-    sets: &[LocalArrayView<'_, K, Ix2, C>],
-    n: u64,
-    variables: u64,
-    comm: &C,
-) -> Result<Rows<K>, ArrayError> {
-    let ranks = comm.size();
-    let parts = sets.iter().map(|set| {
-        let rows = AxisDist::whole(set.global_shape()[0])?;
-        moved(set, &[rows, AxisDist::block_balanced(n, ranks)?])
-    });
-    let own = joined(&parts.collect::<Result<Vec<_>, ArrayError>>()?)?;
-    let part = |i: usize| -> Vec<Vec<f64>> {
-        let row = |row: ndarray::ArrayView1<'_, K>| row.iter().map(|x| x.parts()[i]).collect();
-        own.outer_iter().map(row).collect()
-    };
-    let (re, im) = (part(0), part(1));
-    let mut sums: Vec<[ExactSum; 2]> = re
-        .iter()
-        .zip(&im)
-        .map(|(re, im)| {
-            let mut sums = [ExactSum::ZERO; 2];
-            sums[0].add_all(re);
-            sums[1].add_all(im);
-            sums
-        })
-        .collect();
-    let merge = |acc: &mut [ExactSum; 2], next: &[ExactSum; 2]| {
-        acc.iter_mut()
-            .zip(next)
-            .for_each(|(acc, next)| acc.merge(next));
-    };
-    comm.all_reduce_with(&mut sums, merge)?;
-    let sums: Vec<[[f64; 2]; 2]> = sums
-        .iter()
-        .map(|sums| sums.each_ref().map(ExactSum::pair))
-        .collect();
-    let mine = block(variables, ranks, comm.rank())?;
-    let mut products = Array2::from_elem((mine.len(), re.len()), K::NOTHING);
-    let mut negative = Vec::new();
-    for i in 0..re.len() {
-        // x · conj(y) = (a + ib)(c - id) = ac + bd + i(bc - ad)
-        negative.clear();
-        negative.extend(re[i].iter().map(|x| -x));
-        let mut of_row: Vec<[ExactSum; 2]> = (0..re.len())
-            .map(|j| {
-                let mut sums = [ExactSum::ZERO; 2];
-                sums[0].add_products(&re[i], &re[j]);
-                if K::COUNT == 2 {
-                    sums[0].add_products(&im[i], &im[j]);
-                    sums[1].add_products(&im[i], &re[j]);
-                    sums[1].add_products(&negative, &im[j]);
-                }
-                sums
-            })
-            .collect();
-        comm.all_reduce_with(&mut of_row, merge)?;
-        if !mine.contains(&i) {
-            continue;
-        }
-        let count = n as f64;
-        let ([a, b], minus) = (sums[i], |x: [f64; 2]| x.map(|x| -x));
-        for (product, (found, [c, d])) in products
-            .row_mut(i - mine.start)
-            .iter_mut()
-            .zip(of_row.iter().zip(&sums))
-        {
-            let of_re = covariance(
-                [covariance(found[0].pair(), a, *c, count, 1.0), 0.0],
-                b,
-                *d,
-                count,
-                1.0,
-            );
-            let of_im = covariance(
-                [covariance(found[1].pair(), b, *c, count, 1.0), 0.0],
-                minus(a),
-                *d,
-                count,
-                1.0,
-            );
-            *product = K::of_parts([of_re, of_im]);
-        }
-    }
-    Ok(Rows {
-        products,
-        mine,
-        observations: n,
-    })
-}
-
-fn by_variables<K: Center, C: Communicator + Clone>(
-    sets: &[LocalArrayView<'_, K, Ix2, C>],
-    n: u64,
-    variables: u64,
-    comm: &C,
-) -> Result<Rows<K>, ArrayError> {
-    let ranks = comm.size();
-    let all = AxisDist::block_balanced(variables, ranks)?;
-    let bounds: Vec<u64> = (0..ranks)
-        .filter_map(|rank| all.owned_range(rank))
-        .map(|range| range.start)
-        .chain([variables])
-        .collect();
-    let mut first = 0;
-    let mut parts = Vec::new();
-    for set in sets {
-        // The blocks of all variables, cut to those of this set.
-        let count = set.global_shape()[0];
-        let cut: Vec<u64> = bounds
-            .iter()
-            .map(|&bound| bound.saturating_sub(first).min(count))
-            .collect();
-        parts.push(moved(
-            set,
-            &[AxisDist::block_bounds(cut)?, AxisDist::whole(n)?],
-        )?);
-        first += count;
-    }
-    let mut own = joined(&parts)?;
-    drop(parts);
-    let sums = sums_of(&own);
-    center(&mut own, &sums, n);
-    let mine = block(variables, ranks, comm.rank())?;
-    let width = block(variables, 1, 0)?.len();
-    let mut products = Array2::from_elem((mine.len(), width), K::NOTHING);
-    for rank in 0..ranks {
-        let rows = block(variables, ranks, rank)?;
-        let mut theirs = if rank == comm.rank() {
-            own.clone()
-        } else {
-            Array2::from_elem((rows.len(), own.ncols()), K::NOTHING)
-        };
-        if let Some(elements) = theirs.as_slice_mut() {
-            comm.broadcast_slice(rank, elements)?;
-        }
-        products
-            .slice_axis_mut(Axis(1), Slice::from(rows))
-            .assign(&times_conjugate(&own, &theirs));
-    }
-    Ok(Rows {
-        products,
-        mine,
-        observations: n,
-    })
-}
-
-/// The variables of all sets, in C order.
-fn joined<K: Center>(parts: &[Array2<K>]) -> Result<Array2<K>, ArrayError> {
-    let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
-    let joined = concatenate(Axis(0), &views).map_err(|_| ArrayError::Shape {
-        what: "the second array of variables",
-        given: vec![],
-        allowed: "as many observations as of the first".to_owned(),
-    })?;
-    Ok(joined.as_standard_layout().into_owned())
 }
