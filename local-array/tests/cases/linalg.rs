@@ -294,7 +294,7 @@ fn large_products_equal_plain_ones(comm: &dyn Communicator) -> Outcome {
     ];
     for (n, left) in kinds.into_iter().enumerate() {
         // Each pair at some numbers of ranks.
-        for right in [kinds[(n + comm.size()) % 3]] {
+        let right = kinds[(n + comm.size()) % 3];
             let left = plain::distribution(&[37, 1100], &left, 1, comm.size());
             let right = plain::distribution(&[1100, 29], &right, 0, comm.size());
             whole_alike(
@@ -303,7 +303,7 @@ fn large_products_equal_plain_ones(comm: &dyn Communicator) -> Outcome {
                 0.0,
                 "large",
             )?;
-        }
+        
     }
     Ok(())
 }

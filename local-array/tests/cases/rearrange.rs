@@ -454,7 +454,7 @@ fn rearrange_values_stretch_to_the_slice(comm: &dyn Communicator) -> Outcome {
                 };
                 let spare = shape.len().saturating_sub(part.ndim());
                 part.assign(&value.to_shape(&shape[spare..])?);
-                let mut a = LocalArray::<i64, IxDyn, _>::full(d, -1, comm)?;
+                let mut a = LocalArray::<i64, IxDyn, _>::full(d, comm, -1)?;
                 let layout = &two(&shape_of(&value), number + at, comm.size())[at % 2];
                 a.set_slice(items, &spread(&value, layout, comm)?)?;
                 whole_alike(&a, &wanted, 0.0, &format!("{items:?} = {shape:?}"))?;

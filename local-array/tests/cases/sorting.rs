@@ -98,7 +98,7 @@ fn bits<T: Element>(array: &ArrayD<T>) -> Vec<Vec<u8>> {
 fn sort<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communicator) -> Outcome {
     let (input, wanted) = (call.inputs[0].array::<T>()?, call.outputs[0].array::<T>()?);
     let exact = !format!("{input:?}").contains("NaN");
-    for d in [one_of(&shape_of(&input), at, comm.size())] {
+    let d = one_of(&shape_of(&input), at, comm.size());
         let what = format!("{call:?} over {d:?}");
         let mut a = spread(&input, &d, comm)?;
         let sorted = gathered(
@@ -113,7 +113,7 @@ fn sort<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communicator) ->
             a.sort(axis, kind(call))?;
             whole_alike(&a, &wanted, 0.0, &what)?;
         }
-    }
+    
     let found = alone(&input)?.part()?.sorted(axis(call), kind(call))?;
     alike(
         &found.local().to_owned(),
@@ -135,14 +135,14 @@ fn argsort<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communicator)
         call.inputs[0].array::<T>()?,
         call.outputs[0].array::<i64>()?,
     );
-    for d in [one_of(&shape_of(&input), at, comm.size())] {
+    let d = one_of(&shape_of(&input), at, comm.size());
         let what = format!("{call:?} over {d:?}");
         let a = spread(&input, &d, comm)?;
         let found = a
             .argsort(axis(call), kind(call))
             .map_err(|e| format!("{what}: {e}"))?;
         whole_alike(&found, &wanted, 0.0, &what)?;
-    }
+    
     let found = alone(&input)?.part()?.argsort(axis(call), kind(call))?;
     alike(
         &found.local().to_owned(),
@@ -166,28 +166,28 @@ fn searchsorted<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communic
         Some(sorter) => Some(sorter.array::<i64>()?),
         None => None,
     };
-    for d in &[one_of(&shape_of(&input), at, comm.size())] {
+    let d = &one_of(&shape_of(&input), at, comm.size());
         let what = format!("{call:?} over {d:?}");
         let a = spread(&input, d, comm)?;
-        let values = spread(
+        let keys = spread(
             &values,
             &one_of(&shape_of(&values), 3 * at, comm.size()),
             comm,
         )?;
         let found = match &sorter {
-            None => a.searchsorted(&values, side(call))?,
+            None => a.searchsorted(&keys, side(call))?,
             Some(sorter) => {
                 let sorter = spread(
                     sorter,
                     &one_of(&shape_of(sorter), 5 * at + 14, comm.size()),
                     comm,
                 )?;
-                a.searchsorted_by(&values, side(call), &sorter)?
+                a.searchsorted_by(&keys, side(call), &sorter)?
             }
         };
-        same(found.distribution(), values.distribution(), "distribution")?;
+        same(found.distribution(), keys.distribution(), "distribution")?;
         whole_alike(&found, &wanted, 0.0, &what)?;
-    }
+    
     let (a, values) = (alone(&input)?, alone(&values)?);
     let (a, values) = (a.part()?, values.part()?);
     let found = match &sorter {
@@ -226,10 +226,10 @@ fn digitize<T: Close + Sortable + Ordered>(
         .and_then(Value::as_bool)
         .unwrap_or(false);
     let bins = bins.as_slice().unwrap_or(&[]);
-    for d in [one_of(&shape_of(&input), at, comm.size())] {
+    let d = one_of(&shape_of(&input), at, comm.size());
         let found = spread(&input, &d, comm)?.digitize(bins, right)?;
         whole_alike(&found, &wanted, 0.0, &format!("{call:?} over {d:?}"))?;
-    }
+    
     let found = alone(&input)?.part()?.digitize(bins, right)?;
     alike(
         &found.local().to_owned(),
@@ -284,6 +284,7 @@ fn sorting_many_elements(comm: &dyn Communicator) -> Outcome {
                 "places of many".into()
             })?;
         }
+        
     }
     Ok(())
 }
