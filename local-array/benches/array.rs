@@ -79,13 +79,13 @@ impl Job for Arrays {
                 drop(black_box(a.over(0).max().expect("max")));
             }),
             (name("var-all"), &mut || {
-                _ = black_box(a.var(0).expect("var"));
+                _ = black_box(a.var(0.0).expect("var"));
             }),
             (name("var-axis0"), &mut || {
-                drop(black_box(a.over(0).var(0).expect("var")));
+                drop(black_box(a.over(0).var(0.0).expect("var")));
             }),
             (name("var-axis1"), &mut || {
-                drop(black_box(a.over(1).var(0).expect("var")));
+                drop(black_box(a.over(1).var(0.0).expect("var")));
             }),
         ] {
             measure(&group, "plain-sum", &mut || {

@@ -17,8 +17,8 @@ type Reduced<U, C> = Result<LocalArray<U, IxDyn, C>, ArrayError>;
 /// Sums, products and means.
 ///
 /// # Errors
-/// All of them, the same on every rank: [`ArrayError::Argument`] for an axis that is not there or is named twice, and when the
-/// ranks ask for different reductions; [`ArrayError::Agreed`] when a rank cannot have the memory; [`ArrayError::Comm`]. Those in
+/// All of them, the same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for one
+/// named twice, and when the ranks ask for different reductions; [`ArrayError::Agreed`] when a rank cannot have the memory; [`ArrayError::Comm`]. Those in
 /// `_into` also [`ArrayError::IncompatibleArray`] when `out` is not distributed as the result.
 ///
 /// ```
@@ -166,17 +166,17 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
 /// ThreadComm::run(2, |comm| {
 ///     let rows = Distribution::over(2).shape([4, 3]).block(0).build()?;
 ///     let a = LocalArray::<i16, Ix2, _>::from_fn(&rows, comm, |g| g[0] as i16)?;
-///     assert!(a.over(0).var(0)?.owned().iter().all(|&var| var == 1.25));
-///     assert!(a.over(0).var_as::<f32>(1)?.owned().iter().all(|&var| var == 5.0 / 3.0));
-///     assert!(a.over(1).std(0)?.owned().iter().all(|&std| std == 0.0));
+///     assert!(a.over(0).var(0.0)?.owned().iter().all(|&var| var == 1.25));
+///     assert!(a.over(0).var_as::<f32>(1.0)?.owned().iter().all(|&var| var == 5.0 / 3.0));
+///     assert!(a.over(1).std(0.0)?.owned().iter().all(|&std| std == 0.0));
 ///     Ok::<_, ArrayError>(())
 /// })?;
 /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
 /// ```
 #[expect(clippy::missing_errors_doc, reason = "said once for all of a group")]
 impl<T: Element, C: Communicator> Over<'_, T, C> {
-    /// The variance, of a float type for every element type; `ddof` degrees of freedom less. Collective.
-    pub fn var(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
+    /// The variance over the axes, `ddof` degrees of freedom less: of a float type for every element type. Collective.
+    pub fn var(&self, ddof: f64) -> Reduced<<T::Mean as Floating>::Real, C>
     where
         T: Summable,
         C: Clone,
@@ -185,12 +185,11 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     }
 
     /// The variance of the elements as an `A`. Collective.
-    pub fn var_as<A: Floating>(&self, ddof: impl Into<f64>) -> Reduced<A::Real, C>
+    pub fn var_as<A: Floating>(&self, ddof: f64) -> Reduced<A::Real, C>
     where
         T: Cast<A>,
         C: Clone,
     {
-        let ddof = ddof.into();
         let finish = |state: &_, _| A::Real::from_f64(Moments::<A>::variance(state, ddof));
         self.reduced("var", ddof.to_bits(), &Moments::<A>::new(), finish)
     }
@@ -198,7 +197,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     /// The variance, written to what `out` owns. Collective.
     pub fn var_into<S, D, C2>(
         &self,
-        ddof: impl Into<f64>,
+        ddof: f64,
         out: &mut LocalArrayBase<S, D, C2>,
     ) -> Result<(), ArrayError>
     where
@@ -207,7 +206,6 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
         D: Dimension,
         C2: Communicator,
     {
-        let ddof = ddof.into();
         let variance = |state: &_| Moments::<T::Mean>::variance(state, ddof);
         let finish = |state: &_, _| S::Elem::from_f64(variance(state));
         self.reduced_into(
@@ -219,8 +217,8 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
         )
     }
 
-    /// The standard deviation, of a float type for every element type; `ddof` degrees of freedom less. Collective.
-    pub fn std(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
+    /// The standard deviation over the axes, `ddof` degrees of freedom less: of a float type for every element type. Collective.
+    pub fn std(&self, ddof: f64) -> Reduced<<T::Mean as Floating>::Real, C>
     where
         T: Summable,
         C: Clone,
@@ -229,12 +227,11 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     }
 
     /// The standard deviation of the elements as an `A`. Collective.
-    pub fn std_as<A: Floating>(&self, ddof: impl Into<f64>) -> Reduced<A::Real, C>
+    pub fn std_as<A: Floating>(&self, ddof: f64) -> Reduced<A::Real, C>
     where
         T: Cast<A>,
         C: Clone,
     {
-        let ddof = ddof.into();
         let finish = |state: &_, _| A::Real::from_f64(Moments::<A>::variance(state, ddof).sqrt());
         self.reduced("std", ddof.to_bits(), &Moments::<A>::new(), finish)
     }
@@ -242,7 +239,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     /// The standard deviation, written to what `out` owns. Collective.
     pub fn std_into<S, D, C2>(
         &self,
-        ddof: impl Into<f64>,
+        ddof: f64,
         out: &mut LocalArrayBase<S, D, C2>,
     ) -> Result<(), ArrayError>
     where
@@ -251,7 +248,6 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
         D: Dimension,
         C2: Communicator,
     {
-        let ddof = ddof.into();
         let variance = |state: &_| Moments::<T::Mean>::variance(state, ddof);
         let finish = |state: &_, _| S::Elem::from_f64(variance(state).sqrt());
         self.reduced_into(
