@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use dap_protocol::Element;
-use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{ArrayD, ArrayViewD, Axis, Data, DataMut, Dimension, IxDyn};
 
 use crate::cumulate::write;
+use crate::in_step::in_step;
 use crate::over::{Over, counted};
 use crate::part::Part;
 use crate::reduction::Sum;
 use crate::reproducible::exact_sum;
+use crate::take::check_ranks;
 use crate::{
     Arithmetic, ArrayError, Axes, Cast, Floating, LocalArray, LocalArrayBase, LocalArrayView,
     Parts, Reproducible, Summable,
@@ -107,7 +108,8 @@ where
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::IncompatibleArray`] for weights that lie elsewhere, [`ArrayError::Shape`] for weights
-    /// of another shape, [`ArrayError::Argument`] for weights that add up to zero, [`ArrayError::Comm`].
+    /// of another shape, [`ArrayError::Argument`] for weights that add up to zero or lie elsewhere on some ranks alone,
+    /// [`ArrayError::Comm`].
     pub fn average(
         &self,
         weights: impl Weights<<S::Elem as Summable>::Mean>,
@@ -338,14 +340,22 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
             return Ok(None);
         };
         let distribution = self.part.distribution();
-        let owned = if part.distribution().global_shape() == distribution.global_shape() {
-            self.part.check_compatible(&part)?;
+        let is_whole = part.distribution().global_shape() == distribution.global_shape();
+        let axes = self.axes.listed(distribution.ndim());
+        let arguments = (axes.as_ref().ok(), self.part.digest(), part.digest());
+        let fits = axes.clone().and_then(|axes| {
+            if is_whole {
+                return self.part.check_compatible(&part);
+            }
+            check_along(part.distribution(), distribution, &axes)
+        });
+        let zeros = |()| self.part.zeros::<A, IxDyn>();
+        let mut weights = in_step(self.comm, "weights", &arguments, fits, zeros)?;
+        let owned = if is_whole {
             part.owned_of(elements.view()).to_owned()
         } else {
-            let axes = self.axes.listed(distribution.ndim())?;
-            along_axes(elements, &part, distribution, &axes, self.comm)?
+            along_axes(elements, &part, distribution, &axes?, self.comm)?
         };
-        let mut weights = agree(self.comm, self.part.zeros::<A, IxDyn>())?;
         let mut products: ArrayD<A> = self.stored.mapv(Cast::cast);
         if self.part.is_active() {
             let mut to = self.part.owned_of_mut(weights.view_mut());
@@ -363,6 +373,24 @@ fn broadcast<'a, A>(from: &'a ArrayD<A>, shape: &[usize]) -> Option<ArrayViewD<'
     from.broadcast(IxDyn(shape))
 }
 
+/// Checks that weights have one dimension for each of `axes`, over as many ranks.
+fn check_along(
+    given: &Distribution,
+    target: &Distribution,
+    axes: &[usize],
+) -> Result<(), ArrayError> {
+    let shape = target.global_shape();
+    let wanted: Vec<u64> = axes.iter().map(|&axis| shape[axis]).collect();
+    if given.global_shape() != wanted {
+        return Err(ArrayError::Shape {
+            what: "the weights",
+            given: given.global_shape().to_vec(),
+            allowed: format!("{shape:?} or {wanted:?}"),
+        });
+    }
+    check_ranks(target, given)
+}
+
 /// Weights with one dimension for each of `axes`, brought to where they are needed: what a rank owns of them, of extent 1 along
 /// other axes. Collective.
 fn along_axes<A: Element, C: Communicator + Clone>(
@@ -373,14 +401,6 @@ fn along_axes<A: Element, C: Communicator + Clone>(
     comm: &C,
 ) -> Result<ArrayD<A>, ArrayError> {
     let (given, shape) = (part.distribution(), target.global_shape());
-    let wanted: Vec<u64> = axes.iter().map(|&axis| shape[axis]).collect();
-    if given.global_shape() != wanted {
-        return Err(ArrayError::Shape {
-            what: "the weights",
-            given: given.global_shape().to_vec(),
-            allowed: format!("{shape:?} or {wanted:?}"),
-        });
-    }
     // Ascending axes, then axes of extent 1 between them.
     let mut order: Vec<usize> = (0..axes.len()).collect();
     order.sort_by_key(|&at| axes[at]);

@@ -9,10 +9,10 @@ pub(crate) fn axis_of(axis: i32, ndim: usize) -> Result<usize, ArrayError> {
     usize::try_from(at)
         .ok()
         .filter(|&at| at < ndim)
-        .ok_or_else(|| ArrayError::Argument {
+        .ok_or_else(|| ArrayError::InvalidDimension {
             what: "axis",
-            given: axis.to_string(),
-            allowed: format!("-{ndim}..{ndim}"),
+            given: isize::try_from(axis).unwrap_or(isize::MIN),
+            ndim,
         })
 }
 

@@ -199,7 +199,7 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         let ndim = self.ndim();
         let failed = |_| ArrayError::InvalidDimension {
             what: "number of dimensions",
-            given: D2::NDIM.unwrap_or(ndim),
+            given: D2::NDIM.unwrap_or(ndim).cast_signed(),
             ndim,
         };
         Ok(LocalArrayBase {

@@ -1,12 +1,15 @@
 //! Choosing elements: `where_`, `choose`, `putmask`.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
 use dap_protocol::Element;
-use dist_comm::{CommExt, Communicator};
+use dist_comm::Communicator;
+use dist_comm::agree::agree;
 use ndarray::{Data, DataMut, Dimension};
 
 use crate::combine::{NOTHING, combine};
+use crate::in_step::in_step_with;
 use crate::operand::{Lent, Operand, Side};
 use crate::{ArrayError, Cast, IndexMode, LocalArray, LocalArrayBase};
 
@@ -93,7 +96,8 @@ where
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::OutOfBounds`] for a number beyond the choices with [`IndexMode::Raise`] and
-    /// where there is no choice, of the lowest rank that has one; as [`zip_map_inplace`](Self::zip_map_inplace).
+    /// where there is no choice, of the lowest rank that has one; [`ArrayError::Argument`] for another number of choices or
+    /// another mode on some rank; as [`zip_map_inplace`](Self::zip_map_inplace).
     pub fn choose<T, O>(
         &self,
         choices: impl IntoIterator<Item = O>,
@@ -103,9 +107,10 @@ where
         T: Element,
         O: Operand<T, D>,
     {
-        let zeros = dist_comm::agree::agree(&self.comm, self.part.zeros())?;
-        let mut chosen = self.with_data(zeros, self.comm.clone());
-        self.choose_into(choices, mode, &mut chosen)?;
+        let choices: Vec<O> = choices.into_iter().collect();
+        let zeros = || Ok(self.with_data(self.part.zeros::<T, D>()?, self.comm.clone()));
+        let mut chosen = self.check_choices(choices.len(), mode, (0, T::TYPE), Ok(()), zeros)?;
+        self.write_choices(choices, mode, &mut chosen)?;
         Ok(chosen)
     }
 
@@ -125,38 +130,67 @@ where
         S2: DataMut<Elem = T>,
         C2: Communicator,
     {
-        out.part.check_compatible(&self.part)?;
         let choices: Vec<O> = choices.into_iter().collect();
-        let count = choices.len() as u64;
-        // Numbers beyond are found before anything is chosen: the first of the lowest rank.
-        let place = |number: S::Elem| {
-            let number: i64 = number.cast();
-            let beyond = mode == IndexMode::Raise && number < 0;
-            if beyond {
-                Err(number)
-            } else {
-                mode.resolve(number, count).map_err(|_| number)
+        let fits = out.part.check_compatible(&self.part);
+        let out_is = (out.part.digest(), T::TYPE);
+        self.check_choices(choices.len(), mode, out_is, fits, || Ok(()))?;
+        self.write_choices(choices, mode, out)
+    }
+
+    /// Checks what the ranks give, and finds numbers beyond the choices before anything is chosen: the first of the lowest rank.
+    /// What `own` makes. Collective.
+    fn check_choices<R>(
+        &self,
+        count: usize,
+        mode: IndexMode,
+        out: impl Hash,
+        fits: Result<(), ArrayError>,
+        own: impl FnOnce() -> Result<R, ArrayError>,
+    ) -> Result<R, ArrayError> {
+        let count = count as u64;
+        let own = |()| {
+            let made = own()?;
+            let mut wrong = None;
+            if self.part.is_active() {
+                let beyond = |&number: &S::Elem| place(number, count, mode).err();
+                wrong = self.owned().iter().find_map(beyond);
             }
+            let words = [wrong.is_some().into(), wrong.unwrap_or(0).cast_unsigned()];
+            Ok((made, words))
         };
-        let mut wrong = None;
-        if self.part.is_active() {
-            wrong = self.owned().iter().find_map(|&number| place(number).err());
-        }
-        let all = self
-            .comm
-            .all_gather_value([i64::from(wrong.is_some()), wrong.unwrap_or(0)])?;
-        if let Some([_, number]) = all.into_iter().find(|[there, _]| *there == 1) {
-            return Err(ArrayError::OutOfBounds {
+        let arguments = (count, mode, self.part.digest(), out);
+        let what = "number of choices, mode or out";
+        let (made, all) = in_step_with(&self.comm, what, &arguments, fits, own)?;
+        match all.into_iter().find(|[there, _]| *there == 1) {
+            None => Ok(made),
+            Some([_, number]) => Err(ArrayError::OutOfBounds {
                 what: "choice",
-                given: i128::from(number),
+                axis: None,
+                given: i128::from(number.cast_signed()),
                 allowed: count,
-            });
+            }),
         }
+    }
+
+    /// Writes what is chosen to `out`.
+    fn write_choices<T, O, S2, C2>(
+        &self,
+        choices: Vec<O>,
+        mode: IndexMode,
+        out: &mut LocalArrayBase<S2, D, C2>,
+    ) -> Result<(), ArrayError>
+    where
+        T: Element,
+        O: Operand<T, D>,
+        S2: DataMut<Elem = T>,
+        C2: Communicator,
+    {
+        let count = choices.len() as u64;
         for (here, choice) in (0_u64..).zip(choices) {
             let sides = (Side::Array(self.lent()), choice.side(), NOTHING);
             out.update_from(sides, &mut |out, number, choice, _| {
                 for ((out, &number), &choice) in out.iter_mut().zip(number).zip(choice) {
-                    if place(number) == Ok(here) {
+                    if place(number, count, mode) == Ok(here) {
                         *out = choice;
                     }
                 }
@@ -227,6 +261,7 @@ where
             weight = weight * modulo(extent) % u128::from(n);
         }
         let distribution = Arc::clone(self.part.distribution());
+        let mask = mask.side();
         let replacements =
             LocalArray::<S::Elem, D, _>::from_fn(&distribution, &self.comm, |global| {
                 let terms = global.iter().rev().zip(&weights);
@@ -234,19 +269,31 @@ where
                     sum + modulo(u64::try_from(g).unwrap_or(0)) * weight % u128::from(n)
                 });
                 values[usize::try_from(flat % u128::from(n)).unwrap_or(0)]
-            })?
-            .into_local();
+            });
+        // No rank may go on alone where the mask moves.
+        let replacements = if mask.moves() {
+            agree(&self.comm, replacements)?
+        } else {
+            replacements?
+        };
+        let replacements = replacements.into_local();
         let part = Arc::clone(&self.part);
         let replacements = Lent {
             stored: replacements.view().into_dyn(),
             part: &part,
             carry: None,
         };
-        self.update_from(
-            (mask.side(), Side::Array(replacements), NOTHING),
-            &mut set_where,
-        )
+        self.update_from((mask, Side::Array(replacements), NOTHING), &mut set_where)
     }
+}
+
+/// The choice meant, or the number where it is beyond them.
+fn place(number: impl Cast<i64>, count: u64, mode: IndexMode) -> Result<u64, i64> {
+    let number: i64 = number.cast();
+    if mode == IndexMode::Raise && number < 0 {
+        return Err(number);
+    }
+    mode.resolve(number, count).map_err(|_| number)
 }
 
 /// Sets what the mask says to the values.

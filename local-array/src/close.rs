@@ -1,10 +1,11 @@
 //! Whether elements are close: `isclose` and `allclose`.
 
 use dap_protocol::Element;
-use dist_comm::{CommExt, Communicator, ReduceOp};
+use dist_comm::Communicator;
 use ndarray::{Data, Dimension};
 use num_complex::Complex64;
 
+use crate::in_step::{in_step_with, split};
 use crate::{ArrayError, Cast, LocalArray, LocalArrayBase, Operand};
 
 /// How far apart two elements may be: `|a - b| <= atol + rtol · |b|`, with `NumPy`'s defaults. Local.
@@ -125,7 +126,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// As [`binary`](Self::binary), the same on every rank; [`ArrayError::Comm`].
+    /// The same on every rank: as [`binary`](Self::binary), [`ArrayError::Argument`] for arguments that differ between the ranks,
+    /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
     pub fn allclose(
         &self,
         other: impl Operand<S::Elem, D>,
@@ -134,9 +136,26 @@ where
     where
         S::Elem: Cast<Complex64>,
     {
-        let close = dist_comm::agree::agree(&self.comm, self.isclose(other, tolerance))?;
-        let all = u8::from(close.owned().iter().all(|&close| close));
-        Ok(self.comm.all_reduce_value(all, ReduceOp::Min)? == 1)
+        let Tolerance {
+            rtol,
+            atol,
+            equal_nan,
+        } = tolerance;
+        let arguments = (rtol.to_bits(), atol.to_bits(), equal_nan);
+        let close = split(self.isclose(other, tolerance));
+        let all_here = |close: Result<LocalArray<bool, _, C>, _>| {
+            // What a rank without a place stores counts for nothing.
+            let all = close?.owned_elements().iter().all(|&close| close);
+            Ok(((), [all.into()]))
+        };
+        let ((), all) = in_step_with(
+            &self.comm,
+            "operand or tolerance",
+            &(self.part.digest(), arguments),
+            close,
+            all_here,
+        )?;
+        Ok(all.iter().all(|&[all]| all == 1))
     }
 }
 

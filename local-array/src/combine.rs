@@ -136,7 +136,7 @@ where
         .into_dimensionality()
         .map_err(|_| ArrayError::InvalidDimension {
             what: "number of dimensions",
-            given: D::NDIM.unwrap_or(extents.len()),
+            given: D::NDIM.unwrap_or(extents.len()).cast_signed(),
             ndim: extents.len(),
         })?;
     Ok(LocalArray {

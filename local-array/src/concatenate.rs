@@ -40,8 +40,9 @@ use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView};
 /// ```
 ///
 /// # Errors
-/// The same on every rank: [`ArrayError::Argument`] for no array at all or an axis that is not there, [`ArrayError::Shape`] when
-/// another extent than that of `axis` differs, [`ArrayError::InvalidBaseComm`] for arrays over different numbers of ranks,
+/// The same on every rank: [`ArrayError::Argument`] for no array at all or arguments that differ between the ranks,
+/// [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Shape`] when another extent than that of `axis`
+/// differs, [`ArrayError::InvalidBaseComm`] for arrays over different numbers of ranks,
 /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
 pub fn concatenate<S, D, C>(
     arrays: &[&LocalArrayBase<S, D, C>],
@@ -60,11 +61,8 @@ where
             allowed: "at least one".to_owned(),
         });
     };
-    same_everywhere(
-        first.comm(),
-        "axis or number of arrays",
-        &(axis, arrays.len()),
-    )?;
+    let digests: Vec<u64> = arrays.iter().map(|array| array.part.digest()).collect();
+    same_everywhere(first.comm(), "axis or arrays", &(axis, digests))?;
     if let Some(axis) = axis {
         let axis = axis_of(axis, first.ndim())?;
         let views: Vec<_> = arrays.iter().map(|array| array.view_of()).collect();
@@ -118,7 +116,7 @@ pub(crate) fn joined<T: Element, D: Dimension, C: Communicator + Clone>(
     let AxisDist::Block { bounds, .. } = &along else {
         return Err(ArrayError::InvalidDimension {
             what: "axis",
-            given: axis,
+            given: axis.cast_signed(),
             ndim: first.ndim(),
         });
     };
@@ -157,8 +155,16 @@ fn stacked<T: Element, D: Dimension, C: Communicator + Clone>(
     let mut rest = data.view_mut();
     for (elements, array) in parts.iter().zip(arrays) {
         let n = elements.len_of(Axis(axis));
-        if !array.part.is_active() || elements.is_empty() || n > rest.len_of(Axis(axis)) {
+        if !array.part.is_active() || elements.is_empty() {
             continue;
+        }
+        if n > rest.len_of(Axis(axis)) {
+            // The distribution of the whole has place for every piece.
+            return Err(ArrayError::LocalShape {
+                rank: array.comm.rank(),
+                given: elements.shape().to_vec(),
+                allowed: rest.shape().to_vec(),
+            });
         }
         let (mut here, after) = rest.split_at(Axis(axis), n);
         here.assign(elements);
@@ -216,8 +222,10 @@ impl<const N: usize> From<[usize; N]> for Repeats {
 }
 
 impl Repeats {
-    fn of(&self, global: i64) -> u64 {
+    /// How often an index of an axis of `n` is repeated; one outside, which lists may name, not at all.
+    fn of(&self, global: i64, n: u64) -> u64 {
         match self {
+            _ if u64::try_from(global).map_or(true, |at| at >= n) => 0,
             Self::All(all) => *all as u64,
             Self::Each(each) => usize::try_from(global)
                 .ok()
@@ -241,8 +249,8 @@ where
     /// indices are listed where blocks cannot say it. Padding goes. For an example see [`concatenate`].
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::Argument`] for an axis that is not there or arguments that differ between the
-    /// ranks, [`ArrayError::Shape`] when there is not one number per index (a list of one counts for all), [`ArrayError::Map`]
+    /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for
+    /// arguments that differ between the ranks, [`ArrayError::Shape`] when there is not one number per index (a list of one counts for all), [`ArrayError::Map`]
     /// for a size that is none or more indices than can be listed, [`ArrayError::Agreed`] when a rank cannot have the memory.
     pub fn repeat(
         &self,
@@ -291,7 +299,7 @@ fn repeated<T: Element, D: Dimension, C: Communicator + Clone>(
         let globals = array.part.owned_globals(axis, None);
         let mut rest = data.view_mut();
         for (lane, &global) in owned.axis_iter(Axis(axis)).zip(&globals) {
-            let times = usize::try_from(repeats.of(global)).unwrap_or(usize::MAX);
+            let times = usize::try_from(repeats.of(global, n)).unwrap_or(usize::MAX);
             let (mut here, after) = rest.split_at(Axis(axis), times);
             for mut copy in here.axis_iter_mut(Axis(axis)) {
                 copy.assign(&lane);
@@ -382,7 +390,7 @@ fn starts(n: u64, repeats: &Repeats) -> Result<Vec<u64>, ArrayError> {
     let mut starts = vec![0];
     let mut sum = 0_u64;
     for global in 0..n.cast_signed() {
-        sum = sum.saturating_add(repeats.of(global));
+        sum = sum.saturating_add(repeats.of(global, n));
         starts.push(sum);
     }
     if sum > dist_maps::MAX_LISTED {

@@ -102,7 +102,8 @@ where
         /// ```
         ///
         /// # Errors
-        /// The same on every rank: [`ArrayError::Argument`] for an axis that is not there or differs between the ranks,
+        /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for one
+        /// that differs between the ranks,
         /// [`ArrayError::Plan`] where elements have to move and explicit lists leave an index out, [`ArrayError::Agreed`] when a
         /// rank cannot have the memory, [`ArrayError::Comm`].
         cumsum cumsum_as cumsum_into: "sums", "added up", Accumulator::add;

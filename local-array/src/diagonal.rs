@@ -43,8 +43,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::Argument`] for an axis that is not there, one and the same axis twice, an index
-    /// that explicit lists leave out, or arguments that differ between the ranks; [`ArrayError::Map`] where the diagonal of
+    /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for one
+    /// and the same axis twice, an index that explicit lists leave out, or arguments that differ between the ranks; [`ArrayError::Map`] where the diagonal of
     /// axes that are not in blocks is longer than can be listed; [`ArrayError::Agreed`] when a rank cannot have the memory.
     pub fn diagonal(
         &self,

@@ -71,8 +71,8 @@ pub enum ArrayError {
     InvalidDimension {
         /// `"axis"`, `"number of dimensions"` or `"number of indices"`.
         what: &'static str,
-        /// What was given.
-        given: usize,
+        /// What was given; a negative axis counts from the end.
+        given: isize,
         /// Dimensions of the array.
         ndim: usize,
     },
@@ -149,10 +149,12 @@ pub enum ArrayError {
         given: &'static str,
     },
     /// A flat index, or a global index, outside the array.
-    #[error("{what} {given} is outside the array, allowed: 0..{allowed}")]
+    #[error("{}{what} {given} is outside the array, allowed: 0..{allowed}", place(*axis))]
     OutOfBounds {
         /// `"flat index"` or `"index"`.
         what: &'static str,
+        /// The dimension, for an index along one.
+        axis: Option<usize>,
         /// What was given.
         given: i128,
         /// One past the last.
@@ -223,9 +225,29 @@ impl From<MapError> for ArrayError {
                 given,
                 allowed: "b, c or n",
             },
+            MapError::Index { axis, given, size } => Self::OutOfBounds {
+                what: "index",
+                axis,
+                given: given.into(),
+                allowed: size,
+            },
             other => Self::Map(other),
         }
     }
+}
+
+impl ArrayError {
+    /// The same of an index along a dimension.
+    pub(crate) fn of_axis(mut self, number: usize) -> Self {
+        if let Self::OutOfBounds { axis, .. } = &mut self {
+            axis.get_or_insert(number);
+        }
+        self
+    }
+}
+
+fn place(axis: Option<usize>) -> String {
+    axis.map_or_else(String::new, |axis| format!("axis {axis}: "))
 }
 
 fn join(violations: &[Violation]) -> String {

@@ -175,7 +175,7 @@ where
     let ndim = D::NDIM.unwrap_or(given);
     let wrong = ArrayError::InvalidDimension {
         what: "number of dimensions",
-        given,
+        given: given.cast_signed(),
         ndim,
     };
     data.into_dimensionality::<D>().map_err(|_| wrong)

@@ -8,7 +8,7 @@ use dap_protocol::Element;
 use dist_comm::Communicator;
 use ndarray::{Data, DataMut, Dimension, IxDyn, RawData};
 
-use crate::take::resolved;
+use crate::in_step::in_step_with;
 use crate::{ArrayError, IndexMode, LocalArrayBase};
 
 /// Local positions and global indices. All of it is local.
@@ -66,7 +66,7 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         let Some(&len) = self.data.shape().get(axis) else {
             return Err(ArrayError::InvalidDimension {
                 what: "axis",
-                given: axis,
+                given: axis.cast_signed(),
                 ndim: self.ndim(),
             });
         };
@@ -82,21 +82,29 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// The flat index of a global one, in C order over the global shape; back by [`unpack_index`](Self::unpack_index). Local.
     ///
     /// # Errors
-    /// [`ArrayError::Map`] when there is not one number per dimension, or one lies outside; [`ArrayError::OutOfBounds`] for a
-    /// negative one.
+    /// [`ArrayError::InvalidDimension`] when there is not one number per dimension, [`ArrayError::OutOfBounds`] when one lies
+    /// outside; none counts from the end.
     pub fn pack_index(&self, global: &[i64]) -> Result<u64, ArrayError> {
         let shape = self.global_shape();
-        let outside = |at: usize| ArrayError::OutOfBounds {
-            what: "index",
-            given: global[at].into(),
-            allowed: shape.get(at).copied().unwrap_or(0),
+        if global.len() != shape.len() {
+            return Err(ArrayError::InvalidDimension {
+                what: "number of indices",
+                given: global.len().cast_signed(),
+                ndim: self.ndim(),
+            });
+        }
+        let inside = |(axis, (&index, &size)): (usize, (&i64, &u64))| {
+            let inside = u64::try_from(index).ok().filter(|&index| index < size);
+            inside.ok_or(ArrayError::OutOfBounds {
+                what: "index",
+                axis: Some(axis),
+                given: index.into(),
+                allowed: size,
+            })
         };
-        let index: Result<Vec<u64>, usize> = global
-            .iter()
-            .enumerate()
-            .map(|(at, &index)| u64::try_from(index).map_err(|_| at))
-            .collect();
-        Ok(dist_maps::pack_index(shape, &index.map_err(outside)?)?)
+        let index = global.iter().zip(shape).enumerate().map(inside);
+        let index: Vec<u64> = index.collect::<Result<_, _>>()?;
+        Ok(dist_maps::pack_index(shape, &index)?)
     }
 
     /// The global index of a flat one: the inverse of [`pack_index`](Self::pack_index). Local.
@@ -115,8 +123,17 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// ```
     ///
     /// # Errors
-    /// [`ArrayError::Map`] when it lies outside the array.
+    /// [`ArrayError::OutOfBounds`] when it lies outside the array.
     pub fn unpack_index(&self, flat: u64) -> Result<Vec<i64>, ArrayError> {
+        let size = self.distribution().global_size()?;
+        if flat >= size {
+            return Err(ArrayError::OutOfBounds {
+                what: "flat index",
+                axis: None,
+                given: flat.into(),
+                allowed: size,
+            });
+        }
         let global = dist_maps::unpack_index(self.global_shape(), flat)?;
         // Every extent is at most i64::MAX.
         Ok(global.into_iter().map(u64::cast_signed).collect())
@@ -207,13 +224,17 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         if index.len() != self.ndim() {
             return Err(ArrayError::InvalidDimension {
                 what: "number of indices",
-                given: index.len(),
+                given: index.len().cast_signed(),
                 ndim: self.ndim(),
             });
         }
         let pairs = index.iter().zip(self.global_shape());
         pairs
-            .map(|(&i, &n)| Ok(resolved(&[i], n, IndexMode::Raise)?[0].cast_signed()))
+            .enumerate()
+            .map(|(axis, (&i, &n))| {
+                let inside = IndexMode::Raise.resolve(i, n);
+                Ok(inside.map_err(|error| error.of_axis(axis))?.cast_signed())
+            })
             .collect()
     }
 }
@@ -227,7 +248,7 @@ where
     /// The element at a global index, on every rank (`NumPy`'s `a[i, j, …]`). Collective; every rank gives the same index, in
     /// which negative numbers count from the end. Local meaning: [`get`](Self::get).
     ///
-    /// One broadcast from the owner: for many elements see [`take`](Self::take) and
+    /// One small exchange: for many elements see [`take`](Self::take) and
     /// [`RemoteElements`](crate::RemoteElements).
     ///
     /// ```
@@ -248,19 +269,33 @@ where
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::InvalidDimension`] when there is not one number per dimension,
-    /// [`ArrayError::OutOfBounds`], [`ArrayError::Argument`] for an index that explicit lists leave out, [`ArrayError::Comm`].
+    /// [`ArrayError::OutOfBounds`], [`ArrayError::Argument`] for an index that explicit lists leave out or that differs between the ranks,
+    /// [`ArrayError::Comm`].
     pub fn get_item(&self, index: &[i64]) -> Result<S::Elem, ArrayError> {
-        let global = self.inside(index)?;
-        let owner = self.distribution().owner(&global);
-        let root = owner.ok_or_else(|| ArrayError::Argument {
-            what: "index",
-            given: format!("{index:?}"),
-            allowed: "an index that some rank owns".to_owned(),
-        })?;
-        let mine = self.checked_getitem(&global).unwrap_or_default();
-        let mut bytes = bytemuck::bytes_of(&mine).to_vec();
-        self.comm.broadcast(root, &mut bytes)?;
-        try_pod_read_unaligned(&bytes).map_err(|_| ArrayError::Memory { bytes: bytes.len() })
+        let found = self.inside(index).and_then(|global| {
+            let owner = self.distribution().owner(&global);
+            let root = owner.ok_or_else(|| ArrayError::Argument {
+                what: "index",
+                given: format!("{index:?}"),
+                allowed: "an index that some rank owns".to_owned(),
+            })?;
+            Ok((global, root))
+        });
+        let (root, told) = in_step_with(
+            &self.comm,
+            "index",
+            &(index, self.part.digest(), S::Elem::TYPE),
+            found,
+            |(global, root)| {
+                let mine = self.checked_getitem(&global).unwrap_or_default();
+                let mut words = [0_u64; 2]; // no element is larger
+                let bytes = bytemuck::bytes_of(&mine);
+                bytemuck::bytes_of_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+                Ok((root, words))
+            },
+        )?;
+        let bytes = &bytemuck::bytes_of(&told[root])[..size_of::<S::Elem>()];
+        try_pod_read_unaligned(bytes).map_err(|_| ArrayError::Memory { bytes: bytes.len() })
     }
 }
 

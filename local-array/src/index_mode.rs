@@ -36,6 +36,7 @@ impl IndexMode {
             .filter(|&at| at < size)
             .ok_or(ArrayError::OutOfBounds {
                 what: "index",
+                axis: None,
                 given: i,
                 allowed: size,
             })

@@ -77,6 +77,7 @@ mod gather;
 mod halo;
 mod histogram;
 mod import;
+mod in_step;
 mod index;
 mod index_mode;
 mod indices;

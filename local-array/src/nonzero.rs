@@ -9,6 +9,7 @@ use dist_maps::{AxisDist, Distribution};
 use ndarray::{Data, Dimension, Ix1};
 
 use crate::cow::without_padding;
+use crate::in_step::in_step;
 use crate::{ArrayError, Cast, LocalArray, LocalArrayBase};
 
 /// All elements in C order, cut into one piece for each rank: what has an order of its own starts from it.
@@ -80,8 +81,8 @@ where
         if self.ndim() == 0 {
             return Err(ArrayError::InvalidDimension {
                 what: "number of dimensions",
-                given: 1,
-                ndim: 0,
+                given: 0,
+                ndim: 1,
             });
         }
         let order = self.in_order()?;
@@ -116,7 +117,8 @@ where
     /// The result is one-dimensional, in blocks, as [`nonzero`](Self::nonzero) has it.
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::IncompatibleArray`] for another distribution; as [`nonzero`](Self::nonzero).
+    /// The same on every rank: [`ArrayError::IncompatibleArray`] for another distribution, [`ArrayError::Argument`] when that is
+    /// so on some ranks alone; as [`nonzero`](Self::nonzero).
     pub fn compress_where<S2, C2>(
         &self,
         mask: &LocalArrayBase<S2, D, C2>,
@@ -125,7 +127,9 @@ where
         S2: Data<Elem: Element + Cast<bool>>,
         C2: Communicator + Clone,
     {
-        self.part.check_compatible(&mask.part)?;
+        let arguments = (self.part.digest(), mask.part.digest(), S::Elem::TYPE);
+        let fits = self.part.check_compatible(&mask.part);
+        in_step(&self.comm, "mask", &arguments, fits, Ok)?;
         let (order, mask) = (self.in_order()?, mask.in_order()?);
         let chosen = order.elements.iter().zip(mask.elements.iter());
         let chosen: Vec<S::Elem> = chosen

@@ -2,10 +2,12 @@
 //!
 //! No operation panics: integers wrap as in C and in `NumPy`, and an integer divided by zero is 0.
 
+use std::ops::Div;
+
 use dap_protocol::Element;
 use half::{bf16, f16};
 use multiversion::multiversion;
-use num_complex::{Complex32, Complex64};
+use num_complex::{Complex, Complex32, Complex64};
 
 /// Elements with `+ - * /` and a sign: all but `bool`.
 ///
@@ -228,7 +230,7 @@ fn extreme<T: Arithmetic + Ordered, const GREATEST: bool>(run: &[T]) -> Option<T
 }
 
 macro_rules! field {
-    ($($t:ty => $one:expr),* $(,)?) => {$(
+    ($($t:ty => $one:expr, $over:expr);* $(;)?) => {$(
         impl Arithmetic for $t {
             const ONE: Self = $one;
             #[inline]
@@ -245,7 +247,7 @@ macro_rules! field {
             }
             #[inline]
             fn over(self, other: Self) -> Self {
-                self / other
+                $over(self, other)
             }
             #[inline]
             fn modulo(self, other: Self) -> Self {
@@ -290,8 +292,12 @@ integer! {
     i8, i16, i32, i64, u8, u16, u32, u64,
 }
 field! {
-    f16 => f16::ONE, bf16 => bf16::ONE, f32 => 1.0, f64 => 1.0,
-    Complex32 => Complex32::new(1.0, 0.0), Complex64 => Complex64::new(1.0, 0.0),
+    f16 => f16::ONE, Div::div;
+    bf16 => bf16::ONE, Div::div;
+    f32 => 1.0, Div::div;
+    f64 => 1.0, Div::div;
+    Complex32 => Complex32::new(1.0, 0.0), complex_quotient;
+    Complex64 => Complex64::new(1.0, 0.0), complex_quotient;
 }
 float_order! {
     f16, bf16,
@@ -301,6 +307,27 @@ float_order! {
 bitwise!(bool);
 total_order!(bool);
 complex_order!(Complex32, Complex64);
+
+/// The quotient, scaled by the larger part of the divisor so that nothing overflows on the way (Smith's method).
+#[inline]
+pub(crate) fn complex_quotient<F>(x: Complex<F>, y: Complex<F>) -> Complex<F>
+where
+    F: num_complex::ComplexFloat<Real = F> + PartialOrd,
+{
+    if y.re.abs() >= y.im.abs() {
+        if y.re == F::zero() && y.im == F::zero() {
+            let zero = y.re.abs();
+            return Complex::new(x.re / zero, x.im / zero);
+        }
+        let ratio = y.im / y.re;
+        let scale = F::one() / (y.re + y.im * ratio);
+        Complex::new((x.re + x.im * ratio) * scale, (x.im - x.re * ratio) * scale)
+    } else {
+        let ratio = y.re / y.im;
+        let scale = F::one() / (y.im + y.re * ratio);
+        Complex::new((x.re * ratio + x.im) * scale, (x.im * ratio - x.re) * scale)
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -323,6 +350,21 @@ mod tests {
         }
         assert!(f16::NAN.lesser(f16::ONE).is_nan() && f16::ONE.greater(f16::NAN).is_nan());
         assert_eq!((1.0.lesser(2.0), 1.0.greater(2.0)), (1.0, 2.0));
+    }
+
+    #[test]
+    fn complex_quotients_do_not_overflow_on_the_way() {
+        for size in [2_f32.powi(66), 2_f32.powi(-83)] {
+            let z = Complex32::new(size, -size);
+            assert_eq!(z.over(z), <Complex32 as Arithmetic>::ONE);
+        }
+        let size = 2_f64.powi(1000);
+        let far = Complex64::new(size, size);
+        assert_eq!(far.over(far), <Complex64 as Arithmetic>::ONE);
+        let half = Complex64::new(size / 2.0, -size / 2.0);
+        assert_eq!(far.over(Complex64::new(0.0, 2.0)), half);
+        let by_zero = far.over(Complex64::new(0.0, 0.0));
+        assert!(by_zero.re.is_infinite() && by_zero.im.is_infinite());
     }
 
     #[test]

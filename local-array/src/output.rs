@@ -4,6 +4,7 @@ use dap_protocol::Element;
 use dist_comm::Communicator;
 use ndarray::{DataMut, Dimension};
 
+use crate::in_step::in_step;
 use crate::{ArrayError, LocalArray, LocalArrayBase, Redistributor};
 
 /// Puts a result into `out`, which has the same shape and any distribution. Collective.
@@ -19,7 +20,13 @@ where
     D2: Dimension,
     C2: Communicator,
 {
-    check_out(result.global_shape(), out)?;
+    in_step(
+        result.comm(),
+        "out",
+        &(result.part.digest(), out.part.digest()),
+        check_out(result.global_shape(), out),
+        Ok,
+    )?;
     let (from, to) = (result.distribution(), out.distribution());
     if from.is_compatible(to) {
         // Nothing moves, and padding need not be the same.

@@ -1,6 +1,7 @@
 //! [`Part`]: the distribution of an array together with what it means on this rank.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -24,6 +25,8 @@ pub(crate) struct Part {
     /// Per axis the owned positions that a reduction counts, so that an index on several ranks is counted once. Made when
     /// first asked, and only where an index may lie on several ranks.
     firsts: OnceLock<Vec<Vec<usize>>>,
+    /// Made when first asked.
+    digest: OnceLock<u64>,
 }
 
 impl Part {
@@ -57,11 +60,17 @@ impl Part {
             owned,
             map: OnceLock::new(),
             firsts: OnceLock::new(),
+            digest: OnceLock::new(),
         })
     }
 
     pub(crate) fn distribution(&self) -> &Arc<Distribution> {
         &self.distribution
+    }
+
+    /// The same number for equal distributions on all ranks of a program.
+    pub(crate) fn digest(&self) -> u64 {
+        *self.digest.get_or_init(|| digest(&self.distribution))
     }
 
     pub(crate) fn coords(&self) -> Option<&[usize]> {
@@ -304,6 +313,16 @@ impl Part {
     }
 }
 
+/// The same number for equal distributions on all ranks of a program: all that decides what a rank does next, padding included.
+pub(crate) fn digest(distribution: &Distribution) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    distribution.axes().hash(&mut hasher);
+    distribution.grid().hash(&mut hasher);
+    distribution.targets().hash(&mut hasher);
+    distribution.ranks().hash(&mut hasher);
+    hasher.finish()
+}
+
 /// A distribution in a few characters, for an error.
 pub(crate) fn summary(distribution: &Distribution) -> String {
     let kinds: Vec<String> = distribution.axes().iter().map(axis_summary).collect();
@@ -353,7 +372,7 @@ fn same_ndim(distribution: &Distribution, ndim: usize) -> Result<(), ArrayError>
     }
     Err(ArrayError::InvalidDimension {
         what: "number of dimensions",
-        given,
+        given: given.cast_signed(),
         ndim,
     })
 }

@@ -1,12 +1,12 @@
 //! Elements set by index: [`put`](LocalArrayBase::put).
 
 use dap_protocol::Element;
-use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::IndexMap;
 use ndarray::{Data, DataMut, Dimension, IxDyn};
 
 use crate::agreement::same_everywhere;
+use crate::in_step::in_step;
 use crate::indices::Indices;
 use crate::remote::{Places, send};
 use crate::strided::elements;
@@ -76,8 +76,8 @@ where
     ///
     /// # Errors
     /// The same on every rank, and nothing is set then: [`ArrayError::IncompatibleArray`] when `values` does not lie as
-    /// `indices` does, [`ArrayError::InvalidBaseComm`], [`ArrayError::Agreed`] when an index of some rank lies outside by the
-    /// rules of `mode`, [`ArrayError::Comm`].
+    /// `indices` does, [`ArrayError::InvalidBaseComm`], [`ArrayError::Argument`] for another mode or other distributions on some
+    /// rank, [`ArrayError::Agreed`] when an index of some rank lies outside by the rules of `mode`, [`ArrayError::Comm`].
     pub fn put_at<S1, S2, D2, C1, C2>(
         &mut self,
         indices: &LocalArrayBase<S1, D2, C1>,
@@ -91,18 +91,21 @@ where
         C1: Communicator,
         C2: Communicator,
     {
-        check_ranks(self.distribution(), indices.distribution())?;
-        indices.part.check_compatible(&values.part)?;
-        let places = resolved(
-            &indices.owned_elements(),
-            self.distribution().global_size()?,
-            mode,
-        )
-        .and_then(|flat| {
+        let fits = check_ranks(self.distribution(), indices.distribution())
+            .and_then(|()| indices.part.check_compatible(&values.part))
+            .and_then(|()| Ok(self.distribution().global_size()?));
+        let own = |size| {
+            let flat = resolved(&indices.owned_elements(), size, mode)?;
             let found = Places::of(self.distribution(), &flat)?;
             Ok(Places::with_copies(self.distribution(), &flat).unwrap_or(found))
-        });
-        let places = agree(&self.comm, places)?;
+        };
+        let arguments = (
+            mode,
+            S::Elem::TYPE,
+            [&self.part, &indices.part, &values.part].map(|part| part.digest()),
+        );
+        let what = "mode or distributions";
+        let places = in_step(&self.comm, what, &arguments, fits, own)?;
         let (values, keys) = (values.owned_elements(), indices.part.owned_flat());
         let ranks = 0..self.comm.size();
         let positions = self.comm.all_to_all_slice(&places.positions(&..))?;

@@ -325,7 +325,7 @@ impl Random {
         let &[n] = distribution.global_shape() else {
             return Err(ArrayError::InvalidDimension {
                 what: "number of dimensions",
-                given: distribution.ndim(),
+                given: distribution.ndim().cast_signed(),
                 ndim: 1,
             });
         };
@@ -348,7 +348,8 @@ impl Random {
     /// [`exchange_halo`](LocalArrayBase::exchange_halo). Collective.
     ///
     /// # Errors
-    /// [`ArrayError::InvalidDimension`] for an array without a dimension, [`ArrayError::Comm`]; the same on every rank.
+    /// The same on every rank: [`ArrayError::InvalidDimension`] for an array without a dimension, [`ArrayError::Argument`] where
+    /// the ranks have another seed or have drawn another number of arrays, [`ArrayError::Comm`].
     pub fn shuffle<S, D, C>(
         &mut self,
         array: &mut LocalArrayBase<S, D, C>,
@@ -358,7 +359,8 @@ impl Random {
         D: Dimension,
         C: Communicator,
     {
-        permutation::shuffle(&mut self.stream(), array)
+        let of = (self.seed, self.drawn);
+        permutation::shuffle(&mut self.stream(), of, array)
     }
 
     /// A shuffled copy: `NumPy`'s `permutation` of an array; see [`permutation`](Self::permutation). Collective.

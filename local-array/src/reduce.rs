@@ -61,7 +61,7 @@ where
     /// let whole = Distribution::over(1).shape([3]).build()?;
     /// let a = LocalArray::<i8, Ix1, _>::full(&whole, SingleComm::new(), 100)?;
     /// assert_eq!((a.sum()?, a.sum_as::<i8>()?, a.sum_as::<f32>()?), (300, 44, 300.0));
-    /// assert_eq!((a.prod()?, a.mean_as::<i32>()?, a.var(0)?, a.ptp()?, a.argmax()?), (1_000_000, 100, 0.0, 0, 0));
+    /// assert_eq!((a.prod()?, a.mean_as::<i32>()?, a.var(0.0)?, a.ptp()?, a.argmax()?), (1_000_000, 100, 0.0, 0, 0));
     /// # Ok::<(), local_array::ArrayError>(())
     /// ```
     ///
@@ -123,8 +123,10 @@ where
         Ok(A::mean_of(self.whole("mean", &Sum::<A>::new())?, count))
     }
 
-    /// The variance of all elements, in one stable sweep: the sum of squared distances from the mean, over their number less
-    /// `ddof`. A float for every element type, real for complex ones. Collective.
+    /// The variance of all elements, with `ddof` degrees of freedom less; along axes it is `over(axes).var(ddof)`. Collective.
+    ///
+    /// In one stable sweep: the sum of squared distances from the mean, over the number of elements less `ddof`. A float for
+    /// every element type, real for complex ones. `ddof` is a float, as in `ndarray`, so that it is not taken for an axis.
     ///
     /// Where `ddof` leaves nothing to divide by it is infinite, or NaN where the sum is 0 too.
     ///
@@ -132,7 +134,7 @@ where
     /// [`ArrayError::Comm`].
     pub fn var(
         &self,
-        ddof: impl Into<f64>,
+        ddof: f64,
     ) -> Result<<<S::Elem as Summable>::Mean as Floating>::Real, ArrayError>
     where
         S::Elem: Summable,
@@ -144,24 +146,22 @@ where
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
-    pub fn var_as<A: Floating>(&self, ddof: impl Into<f64>) -> Result<A::Real, ArrayError>
+    pub fn var_as<A: Floating>(&self, ddof: f64) -> Result<A::Real, ArrayError>
     where
         S::Elem: Cast<A>,
     {
         let moments = self.whole("var", &Moments::<A>::new())?;
-        Ok(A::Real::from_f64(Moments::<A>::variance(
-            &moments,
-            ddof.into(),
-        )))
+        Ok(A::Real::from_f64(Moments::<A>::variance(&moments, ddof)))
     }
 
-    /// The standard deviation of all elements: the root of the [variance](Self::var). Collective.
+    /// The standard deviation of all elements, with `ddof` degrees of freedom less: the root of the [variance](Self::var);
+    /// along axes it is `over(axes).std(ddof)`. Collective.
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
     pub fn std(
         &self,
-        ddof: impl Into<f64>,
+        ddof: f64,
     ) -> Result<<<S::Elem as Summable>::Mean as Floating>::Real, ArrayError>
     where
         S::Elem: Summable,
@@ -173,13 +173,13 @@ where
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
-    pub fn std_as<A: Floating>(&self, ddof: impl Into<f64>) -> Result<A::Real, ArrayError>
+    pub fn std_as<A: Floating>(&self, ddof: f64) -> Result<A::Real, ArrayError>
     where
         S::Elem: Cast<A>,
     {
         let moments = self.whole("std", &Moments::<A>::new())?;
         Ok(A::Real::from_f64(
-            Moments::<A>::variance(&moments, ddof.into()).sqrt(),
+            Moments::<A>::variance(&moments, ddof).sqrt(),
         ))
     }
 

@@ -13,13 +13,14 @@ mod places;
 use std::sync::Arc;
 
 use dap_protocol::Element;
-use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
 use ndarray::{Data, DataMut, Dimension};
 
 pub(crate) use places::{Owners, Places, each_place, nobodys, unpack};
 
+use crate::in_step::in_step;
+use crate::part::{digest, summary};
 use crate::strided::elements;
 use crate::{ArrayError, LocalArrayBase};
 
@@ -79,16 +80,21 @@ impl<C: Communicator> RemoteElements<C> {
     /// its own indices.
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::InvalidBaseComm`], [`ArrayError::Agreed`] when an index of some rank lies outside
-    /// the array or is nobody's, [`ArrayError::Comm`].
+    /// The same on every rank: [`ArrayError::InvalidBaseComm`], [`ArrayError::Argument`] when the ranks give different
+    /// distributions, [`ArrayError::Agreed`] when an index of some rank lies outside the array or is nobody's,
+    /// [`ArrayError::Comm`].
     pub fn new(distribution: &Distribution, indices: &[u64], comm: C) -> Result<Self, ArrayError> {
-        if distribution.ranks() != comm.size() {
-            return Err(ArrayError::InvalidBaseComm {
+        let fits = if distribution.ranks() == comm.size() {
+            Ok(())
+        } else {
+            Err(ArrayError::InvalidBaseComm {
                 given: comm.size(),
                 allowed: distribution.ranks(),
-            });
-        }
-        let asked = agree(&comm, Places::of(distribution, indices))?;
+            })
+        };
+        let places = |()| Places::of(distribution, indices);
+        let what = "distribution";
+        let asked = in_step(&comm, what, &digest(distribution), fits, places)?;
         let fetch = Routes::new(asked, &comm)?;
         let store = Places::with_copies(distribution, indices)
             .map(|asked| Routes::new(asked, &comm))
@@ -105,8 +111,8 @@ impl<C: Communicator> RemoteElements<C> {
     /// The elements asked for, in the order in which this rank named them. Collective.
     ///
     /// # Errors
-    /// [`ArrayError::IncompatibleArray`] when the array is not distributed as planned, the same on every rank;
-    /// [`ArrayError::Comm`].
+    /// The same on every rank: [`ArrayError::IncompatibleArray`] when the array is not distributed as planned,
+    /// [`ArrayError::Argument`] when that is so on some ranks alone, [`ArrayError::Comm`].
     pub fn fetch<S, D, C2>(
         &self,
         array: &LocalArrayBase<S, D, C2>,
@@ -116,7 +122,8 @@ impl<C: Communicator> RemoteElements<C> {
         D: Dimension,
         C2: Communicator,
     {
-        self.check(array.distribution())?;
+        let fits = self.check(array.distribution());
+        in_step(&self.comm, "array", &S::Elem::TYPE, fits, Ok)?;
         let owned = array.owned_elements();
         let mut found = vec![S::Elem::default(); self.asked];
         let answers = answer(&owned, &self.fetch.served)?;
@@ -145,14 +152,19 @@ impl<C: Communicator> RemoteElements<C> {
         D: Dimension,
         C2: Communicator,
     {
-        self.check(array.distribution())?;
         let routes = self.store.as_ref().unwrap_or(&self.fetch);
-        let wrong = (values.len() != self.asked).then(|| ArrayError::Shape {
-            what: "values",
-            given: vec![values.len() as u64],
-            allowed: format!("[{}]", self.asked),
-        });
-        agree(&self.comm, wrong.map_or(Ok(()), Err))?;
+        let fits = self.check(array.distribution());
+        let as_many = |()| {
+            if values.len() == self.asked {
+                return Ok(());
+            }
+            Err(ArrayError::Shape {
+                what: "values",
+                given: vec![values.len() as u64],
+                allowed: format!("[{}]", self.asked),
+            })
+        };
+        in_step(&self.comm, "array", &S::Elem::TYPE, fits, as_many)?;
         let of_rank = |rank| {
             let slots: &[usize] = routes.asked.slots(rank);
             slots.iter().map(|&slot| values[slot]).collect()
@@ -177,8 +189,8 @@ impl<C: Communicator> RemoteElements<C> {
         }
         Err(ArrayError::IncompatibleArray {
             what: "distribution",
-            given: format!("{:?}", given.axes()),
-            allowed: format!("{:?}, as planned", self.distribution.axes()),
+            given: summary(given),
+            allowed: format!("{}, as planned", summary(&self.distribution)),
         })
     }
 }
@@ -268,6 +280,7 @@ fn slot<T>(owned: &mut [T], position: u64) -> Result<&mut T, ArrayError> {
 fn not_owned(position: u64, len: usize) -> ArrayError {
     ArrayError::OutOfBounds {
         what: "place asked for by another rank",
+        axis: None,
         given: position.into(),
         allowed: len as u64,
     }

@@ -157,7 +157,7 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
     /// [`ArrayError::Comm`].
     pub fn var(
         &self,
-        ddof: impl Into<f64>,
+        ddof: f64,
     ) -> Result<<<S::Elem as Summable>::Mean as Floating>::Real, ArrayError>
     where
         S::Elem: Summable<Mean: Parts>,
@@ -165,11 +165,7 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
         let moments = self
             .array
             .whole("var", &moments::<S::Elem, <S::Elem as Summable>::Mean>())?;
-        Ok(Real::from_f64(variance(
-            &moments,
-            self.count(),
-            ddof.into(),
-        )))
+        Ok(Real::from_f64(variance(&moments, self.count(), ddof)))
     }
 
     /// The standard deviation of all elements: the root of the [variance](Self::var). Collective.
@@ -178,7 +174,7 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
     /// [`ArrayError::Comm`].
     pub fn std(
         &self,
-        ddof: impl Into<f64>,
+        ddof: f64,
     ) -> Result<<<S::Elem as Summable>::Mean as Floating>::Real, ArrayError>
     where
         S::Elem: Summable<Mean: Parts>,
@@ -187,7 +183,7 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
             .array
             .whole("std", &moments::<S::Elem, <S::Elem as Summable>::Mean>())?;
         Ok(Real::from_f64(
-            variance(&moments, self.count(), ddof.into()).sqrt(),
+            variance(&moments, self.count(), ddof).sqrt(),
         ))
     }
 
@@ -319,11 +315,10 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
     ///
     /// # Errors
     /// As [`Over::var`].
-    pub fn var(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
+    pub fn var(&self, ddof: f64) -> Reduced<<T::Mean as Floating>::Real, C>
     where
         T::Mean: Parts,
     {
-        let ddof = ddof.into();
         let finish = |sums: &_, n| Real::from_f64(variance(sums, n, ddof));
         self.0.reduced(
             "var",
@@ -337,11 +332,10 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
     ///
     /// # Errors
     /// As [`Over::std`].
-    pub fn std(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
+    pub fn std(&self, ddof: f64) -> Reduced<<T::Mean as Floating>::Real, C>
     where
         T::Mean: Parts,
     {
-        let ddof = ddof.into();
         let finish = |sums: &_, n| Real::from_f64(variance(sums, n, ddof).sqrt());
         self.0.reduced(
             "std",

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use dist_comm::agree::agree;
+use dap_protocol::Element;
 use dist_comm::{CommExt, Communicator};
 use ndarray::{Data, Dimension};
 
+use crate::in_step::in_step;
 use crate::nonzero::InOrder;
 use crate::remote::{Places, part_of, rounds};
 use crate::take::check_ranks;
@@ -54,9 +55,10 @@ where
     /// ```
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::Shape`] when this array has not one dimension, [`ArrayError::InvalidBaseComm`] when
-    /// the two are over different numbers of ranks, [`ArrayError::Plan`] where explicit lists leave elements out,
-    /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
+    /// The same on every rank: [`ArrayError::InvalidDimension`] when this array has not one dimension,
+    /// [`ArrayError::InvalidBaseComm`] when the two are over different numbers of ranks, [`ArrayError::Argument`] for another side
+    /// or other distributions on some rank, [`ArrayError::Plan`] where explicit lists leave elements out, [`ArrayError::Agreed`]
+    /// when a rank cannot have the memory, [`ArrayError::Comm`].
     pub fn searchsorted<S2, D2, C2>(
         &self,
         values: &LocalArrayBase<S2, D2, C2>,
@@ -67,18 +69,28 @@ where
         D2: Dimension,
         C2: Communicator,
     {
-        if self.ndim() != 1 {
-            return Err(ArrayError::Shape {
-                what: "array to search",
-                given: self.global_shape().to_vec(),
-                allowed: "one dimension".to_owned(),
-            });
-        }
-        check_ranks(self.distribution(), values.distribution())?;
+        let fits = if self.ndim() == 1 {
+            check_ranks(self.distribution(), values.distribution())
+        } else {
+            Err(ArrayError::InvalidDimension {
+                what: "number of dimensions",
+                given: self.ndim().cast_signed(),
+                ndim: 1,
+            })
+        };
+        let arguments = (
+            side,
+            S::Elem::TYPE,
+            self.part.digest(),
+            values.part.digest(),
+        );
+        let zeros = |()| values.part.zeros::<i64, D2>();
+        let what = "side or distributions";
+        let data = in_step(&self.comm, what, &arguments, fits, zeros)?;
         let order = self.in_order()?;
         let found = found(&order, &values.owned_elements(), side, &self.comm)?;
         let mut result = LocalArray {
-            data: agree(&self.comm, values.part.zeros::<i64, D2>())?,
+            data,
             part: Arc::clone(&values.part),
             comm: self.comm.clone(),
         };
@@ -105,14 +117,16 @@ where
         C2: Communicator,
         C3: Communicator,
     {
-        if sorter.global_shape() != self.global_shape() {
-            return Err(ArrayError::Shape {
+        let fits = if sorter.global_shape() == self.global_shape() {
+            Ok(())
+        } else {
+            Err(ArrayError::Shape {
                 what: "sorter",
                 given: sorter.global_shape().to_vec(),
                 allowed: format!("{:?}", self.global_shape()),
-            });
-        }
-        self.take_at(sorter, IndexMode::Raise)?
+            })
+        };
+        self.taken_at(sorter, IndexMode::Raise, fits)?
             .searchsorted(values, side)
     }
 
@@ -150,7 +164,7 @@ where
         if !ascend && !keys.windows(2).all(|pair| pair[0] >= pair[1]) {
             return Err(ArrayError::Argument {
                 what: "bins",
-                given: format!("{bins:?}"),
+                given: format!("{} that begin {:?}", bins.len(), &bins[..bins.len().min(8)]),
                 allowed: "edges that ascend or descend".to_owned(),
             });
         }

@@ -153,7 +153,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::Argument`] for an axis that is not there or differs between the ranks,
+    /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for one that differs
+    /// between the ranks,
     /// [`ArrayError::Plan`] where explicit lists leave elements out, [`ArrayError::Agreed`] when a rank cannot have the memory,
     /// [`ArrayError::Comm`].
     pub fn sorted(
@@ -385,6 +386,7 @@ pub(crate) fn order_statistics<T: Sortable>(
         let least = heads.reduce(|least, next| if next.precedes(&least) { next } else { least });
         least.ok_or(ArrayError::OutOfBounds {
             what: "place in the order",
+            axis: None,
             given: targets[number].into(),
             allowed: 0,
         })

@@ -10,6 +10,7 @@ use ndarray::{Axis, Data, DataMut, Dimension, IxDyn};
 
 use crate::agreement::same_everywhere;
 use crate::axis::axis_of;
+use crate::in_step::in_step;
 use crate::indices::Indices;
 use crate::output::put_out;
 use crate::remote::{Owners, Places, each_place, fetch_once, nobodys};
@@ -53,8 +54,8 @@ where
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::OutOfBounds`] by the rules of `mode`, and where anything is to be taken of nothing;
-    /// [`ArrayError::Argument`] for an axis that is not there, an index that explicit lists leave out, or arguments that
-    /// differ between the ranks.
+    /// [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for an index that explicit lists
+    /// leave out, or arguments that differ between the ranks.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "indices are numbers, lists and references alike"
@@ -131,7 +132,8 @@ where
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::InvalidBaseComm`] when the two are over different numbers of ranks,
-    /// [`ArrayError::Agreed`] when an index of some rank lies outside by the rules of `mode`, [`ArrayError::Comm`].
+    /// [`ArrayError::Argument`] for another mode or other distributions on some rank, [`ArrayError::Agreed`] when an index of
+    /// some rank lies outside by the rules of `mode`, [`ArrayError::Comm`].
     pub fn take_at<S2, D2, C2>(
         &self,
         indices: &LocalArrayBase<S2, D2, C2>,
@@ -142,14 +144,40 @@ where
         D2: Dimension,
         C2: Communicator,
     {
-        check_ranks(self.distribution(), indices.distribution())?;
-        let size = self.size_u64()?;
-        let places = resolved(&indices.owned_elements(), size, mode)
-            .and_then(|flat| Places::of(self.distribution(), &flat));
-        let places = agree(&self.comm, places)?;
+        self.taken_at(indices, mode, Ok(()))
+    }
+
+    /// As [`take_at`](Self::take_at), where `fits` says whether what else is given goes together.
+    pub(crate) fn taken_at<S2, D2, C2>(
+        &self,
+        indices: &LocalArrayBase<S2, D2, C2>,
+        mode: IndexMode,
+        fits: Result<(), ArrayError>,
+    ) -> Result<LocalArray<S::Elem, D2, C>, ArrayError>
+    where
+        S2: Data<Elem = i64>,
+        D2: Dimension,
+        C2: Communicator,
+    {
+        let fits = fits
+            .and_then(|()| check_ranks(self.distribution(), indices.distribution()))
+            .and_then(|()| self.size_u64());
+        let own = |size| {
+            let flat = resolved(&indices.owned_elements(), size, mode)?;
+            let places = Places::of(self.distribution(), &flat)?;
+            Ok((places, indices.part.zeros::<S::Elem, D2>()?))
+        };
+        let arguments = (
+            mode,
+            S::Elem::TYPE,
+            self.part.digest(),
+            indices.part.digest(),
+        );
+        let what = "mode or distributions";
+        let (places, data) = in_step(&self.comm, what, &arguments, fits, own)?;
         let found = fetch_once(self, &places)?;
         let mut result = LocalArray {
-            data: agree(&self.comm, indices.part.zeros::<S::Elem, D2>())?,
+            data,
             part: Arc::clone(&indices.part),
             comm: self.comm.clone(),
         };
@@ -201,7 +229,7 @@ where
         let [along] = indices.distribution().axes() else {
             return Err(ArrayError::InvalidDimension {
                 what: "number of dimensions",
-                given: indices.ndim(),
+                given: indices.ndim().cast_signed(),
                 ndim: 1,
             });
         };

@@ -42,7 +42,7 @@ where
     /// ```
     ///
     /// # Errors
-    /// [`ArrayError::Argument`] or [`ArrayError::Map`] when `axes` does not name each dimension once, the same on every rank.
+    /// [`ArrayError::InvalidDimension`], [`ArrayError::Argument`] or [`ArrayError::Map`] when `axes` does not name each dimension once, the same on every rank.
     pub fn transpose(
         &self,
         axes: Option<&[i32]>,
@@ -57,7 +57,7 @@ where
     /// The array with two of its dimensions exchanged (`NumPy`'s `swapaxes`). Local, as [`transpose`](Self::transpose).
     ///
     /// # Errors
-    /// [`ArrayError::Argument`] for an axis that is not there, the same on every rank.
+    /// [`ArrayError::InvalidDimension`] for an axis that is not there, the same on every rank.
     pub fn swapaxes(
         &self,
         axis1: i32,
@@ -104,8 +104,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::Argument`] for an axis that is not there, or twice; [`ArrayError::Shape`] when an
-    /// axis named has another extent; [`ArrayError::Map`] when explicit lists leave its only index out.
+    /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for one
+    /// named twice; [`ArrayError::Shape`] when an axis named has another extent; [`ArrayError::Map`] when explicit lists leave its only index out.
     pub fn squeeze(
         &self,
         axes: Option<&[i32]>,

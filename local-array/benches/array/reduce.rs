@@ -49,12 +49,12 @@ pub fn run<C: Communicator>(bench: &mut Bench<'_, C>, n: u64) {
     measure("argmax-all", &mut || {
         _ = black_box(a.argmax().expect("argmax"));
     });
-    measure("var-all", &mut || _ = black_box(a.var(0).expect("var")));
+    measure("var-all", &mut || _ = black_box(a.var(0.0).expect("var")));
     measure("var-axis0", &mut || {
-        drop(black_box(a.over(0).var(0).expect("var")));
+        drop(black_box(a.over(0).var(0.0).expect("var")));
     });
     measure("var-axis1", &mut || {
-        drop(black_box(a.over(1).var(0).expect("var")));
+        drop(black_box(a.over(1).var(0.0).expect("var")));
     });
 
     // The limit of the reproducible sum is ours that is not.

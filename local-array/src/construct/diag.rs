@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use dap_protocol::Element;
 use dist_comm::Communicator;
-use dist_comm::agree::agree;
-use dist_maps::{AxisDist, Distribution, IndexMap, Slice};
+use dist_maps::{AxisDist, Distribution, IndexMap, MAX_LISTED, MapError, Slice};
 use ndarray::{Data, Dimension, IxDyn};
 
 use crate::deliver::Deliveries;
+use crate::in_step::in_step;
+use crate::remote::Owners;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 impl<S, D, C> LocalArrayBase<S, D, C>
@@ -44,21 +45,31 @@ where
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::InvalidDimension`] for an array of another number of dimensions,
-    /// [`ArrayError::Argument`] where the square would have more rows than 63 bits count, [`ArrayError::Map`],
+    /// [`ArrayError::Argument`] where the square would have more rows than 63 bits count or `k` differs between the ranks,
+    /// [`ArrayError::Map`] where the rows are listed and more than can be,
     /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
     pub fn diag(&self, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
-        match *self.global_shape() {
+        let planned = match *self.global_shape() {
             [n] => self.matrix_with(n, k),
             [n, m] => self.diagonal_of(n, m, k),
             _ => Err(ArrayError::InvalidDimension {
                 what: "number of dimensions",
-                given: self.ndim(),
+                given: self.ndim().cast_signed(),
                 ndim: 2,
             }),
-        }
+        };
+        let zeros = |plan: Moves| {
+            let to = Arc::new(plan.to.clone());
+            let zeros = LocalArray::<S::Elem, IxDyn, C>::zeros_over(to, self.comm.clone())?;
+            Ok((zeros, plan))
+        };
+        let arguments = (k, self.part.digest(), S::Elem::TYPE);
+        let (mut moved, plan) = in_step(&self.comm, "k", &arguments, planned, zeros)?;
+        self.move_along(&plan, &mut moved)?;
+        Ok(moved)
     }
 
-    fn matrix_with(&self, n: u64, k: i64) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
+    fn matrix_with(&self, n: u64, k: i64) -> Result<Moves, ArrayError> {
         let more = k.unsigned_abs();
         let size = n.checked_add(more).filter(|&n| i64::try_from(n).is_ok());
         let size = size.ok_or_else(|| ArrayError::Argument {
@@ -67,24 +78,22 @@ where
             allowed: format!("at most 2^63 - 1 - {n} away from 0"),
         })?;
         let (above, left) = if k < 0 { (more, 0) } else { (0, more) };
-        let from = self.shared_distribution();
+        let from = self.distribution();
         let rows = extended(&from.axes()[0], more, above)?;
         let to = Distribution::from_axes(
             vec![rows, AxisDist::whole(size)?],
             from.ranks(),
             from.targets(),
         )?;
-        let corner = [above.cast_signed(), left.cast_signed()];
-        let place = |i: i64| [i + corner[0], i + corner[1]];
-        self.moved_along(to, n, |i| vec![i], place)
+        Ok(Moves {
+            to,
+            len: n,
+            source: vec![0],
+            place: vec![above.cast_signed(), left.cast_signed()],
+        })
     }
 
-    fn diagonal_of(
-        &self,
-        n: u64,
-        m: u64,
-        k: i64,
-    ) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
+    fn diagonal_of(&self, n: u64, m: u64, k: i64) -> Result<Moves, ArrayError> {
         let (down, right) = (k.min(0).unsigned_abs(), k.max(0).cast_unsigned());
         let (down, right) = (down.min(n), right.min(m));
         let len = (n - down).min(m - right);
@@ -96,70 +105,81 @@ where
             .distribution()
             .slice(&[along(down), along(right)])?
             .into_distribution();
-        let to = corner.reduce(Some(&[1]), false)?;
-        let (down, right) = (down.cast_signed(), right.cast_signed());
-        self.moved_along(to, len, |i| vec![i + down, i + right], |i| [i, 0])
+        Ok(Moves {
+            to: corner.reduce(Some(&[1]), false)?,
+            len,
+            source: vec![down.cast_signed(), right.cast_signed()],
+            place: vec![0],
+        })
     }
 
-    /// A new array over `to`, into which element `source(i)` of this one moves to `place(i)`, for each `i` of `0..len`. Along
-    /// the first axis both have `i` and a constant.
-    fn moved_along(
+    /// Moves what `plan` says to zeros over its distribution. Collective.
+    fn move_along(
         &self,
-        to: Distribution,
-        len: u64,
-        source: impl Fn(i64) -> Vec<i64>,
-        place: impl Fn(i64) -> [i64; 2],
-    ) -> Result<LocalArray<S::Elem, IxDyn, C>, ArrayError> {
+        plan: &Moves,
+        moved: &mut LocalArray<S::Elem, IxDyn, C>,
+    ) -> Result<(), ArrayError> {
         let from = self.shared_distribution();
-        let (sources, places) = (source(0), place(0));
-        let to_ndim = to.ndim();
-        let zeros = LocalArray::<S::Elem, IxDyn, C>::zeros_over(Arc::new(to), self.comm.clone());
-        let mut moved = agree(&self.comm, zeros)?;
         let to = Arc::clone(moved.shared_distribution());
-        let rank_of = |d: &Distribution, coords: Option<Vec<usize>>| d.rank_at(&coords?);
+        let givers: Vec<Owners> = from.axes().iter().map(Owners::of).collect();
+        let takers = Owners::of(&to.axes()[0]);
         // The rank that gives an element: the first that owns it.
         let giver = |i: i64| {
-            let index = source(i);
-            let owners = from
-                .axes()
-                .iter()
-                .zip(&index)
-                .map(|(axis, &g)| axis.owner(g));
-            rank_of(from, owners.collect())
+            let owners = givers.iter().zip(&plan.source);
+            let coords: Option<Vec<usize>> = owners
+                .map(|(owners, shift)| owners.first(i + shift))
+                .collect();
+            from.rank_at(&coords?)
         };
         let stored = self.data.view().into_dyn();
         let mine = self.comm.rank();
         let mut sends = Deliveries::new(self.comm.size());
-        for (i, first) in ascending(from, mine, sources[0], len) {
+        for (i, first) in ascending(from, mine, plan.source[0], plan.len) {
             if giver(i) != Some(mine) {
                 continue;
             }
-            let at = match from.ndim() {
+            let at = match plan.source.len() {
                 1 => Some(vec![first]),
-                _ => self.local_from_global(&source(i)),
+                _ => self.local_from_global(&shifted(i, &plan.source)),
             };
             let Some(&element) = at.and_then(|at| stored.get(IxDyn(&at))) else {
                 continue; // an element that is owned is stored
             };
-            for coord in to.axes()[0].owners(place(i)[0]) {
-                let coords = [coord, 0];
-                if let Some(rank) = to.rank_at(&coords[..to_ndim]) {
+            let mut coords = vec![0; plan.place.len()];
+            takers.each(i + plan.place[0], |coord, _| {
+                coords[0] = coord;
+                if let Some(rank) = to.rank_at(&coords) {
                     sends.push(rank, element);
                 }
-            }
+            });
         }
         let mut received = sends.deliver(&self.comm)?;
-        for (i, first) in ascending(&to, mine, places[0], len) {
+        for (i, first) in ascending(&to, mine, plan.place[0], plan.len) {
             let Some(element) = giver(i).and_then(|rank| received.next(rank)) else {
                 continue; // an index that no list has
             };
-            let at = [first, usize::try_from(place(i)[1]).unwrap_or(usize::MAX)];
-            if let Some(slot) = moved.data.get_mut(IxDyn(&at[..to_ndim])) {
+            let mut at = vec![first];
+            for &g in &shifted(i, &plan.place)[1..] {
+                at.push(usize::try_from(g).unwrap_or(usize::MAX));
+            }
+            if let Some(slot) = moved.data.get_mut(IxDyn(&at)) {
                 *slot = element;
             }
         }
-        Ok(moved)
+        Ok(())
     }
+}
+
+/// Which elements move, of `0..len`: the one at `i` and the shifts of `source` along each axis to `i` and those of `place`.
+struct Moves {
+    to: Distribution,
+    len: u64,
+    source: Vec<i64>,
+    place: Vec<i64>,
+}
+
+fn shifted(i: i64, shifts: &[i64]) -> Vec<i64> {
+    shifts.iter().map(|shift| i + shift).collect()
 }
 
 /// Those of `0..len` that a rank owns along the first axis, where they are shifted by `shift`; ascending, each with its local
@@ -203,6 +223,12 @@ fn extended(axis: &AxisDist, more: u64, above: u64) -> Result<AxisDist, ArrayErr
             ..
         } => AxisDist::cyclic(size + more, *ranks, *block_size)?,
         AxisDist::Unstructured { size, indices, .. } => {
+            if size + more > MAX_LISTED {
+                return Err(ArrayError::Map(MapError::TooManyToList {
+                    given: size + more,
+                    allowed: MAX_LISTED,
+                }));
+            }
             let mut lists: Vec<Vec<i64>> = indices
                 .iter()
                 .map(|list| {

@@ -63,7 +63,7 @@ macro_rules! in_three_forms {
 macro_rules! moments {
     ($($name:ident $as:ident $into:ident: $what:literal, $of:expr;)*) => {$(
         #[doc = concat!("The ", $what, ", of a float type for every element type; `ddof` degrees of freedom less. Collective.")]
-        pub fn $name(&self, ddof: impl Into<f64>) -> Reduced<<T::Mean as Floating>::Real, C>
+        pub fn $name(&self, ddof: f64) -> Reduced<<T::Mean as Floating>::Real, C>
         where
             T: Summable,
             C: Clone,
@@ -72,12 +72,11 @@ macro_rules! moments {
         }
 
         #[doc = concat!("The ", $what, " of the elements as an `A`. Collective.")]
-        pub fn $as<A: Floating>(&self, ddof: impl Into<f64>) -> Reduced<A::Real, C>
+        pub fn $as<A: Floating>(&self, ddof: f64) -> Reduced<A::Real, C>
         where
             T: Cast<A>,
             C: Clone,
         {
-            let ddof = ddof.into();
             let finish = |state: &_, _| A::Real::from_f64($of(Moments::<A>::variance(state, ddof)));
             self.reduced(stringify!($name), Bits(ddof), &Moments::<A>::new(), finish)
         }
@@ -85,7 +84,7 @@ macro_rules! moments {
         #[doc = concat!("The ", $what, ", written to what `out` owns. Collective.")]
         pub fn $into<S, D, C2>(
             &self,
-            ddof: impl Into<f64>,
+            ddof: f64,
             out: &mut LocalArrayBase<S, D, C2>,
         ) -> Result<(), ArrayError>
         where
@@ -94,7 +93,7 @@ macro_rules! moments {
             D: Dimension,
             C2: Communicator,
         {
-            let (ddof, moments) = (ddof.into(), Moments::<T::Mean>::new());
+            let moments = Moments::<T::Mean>::new();
             let variance = |state: &_| Moments::<T::Mean>::variance(state, ddof);
             let finish = |state: &_, _| S::Elem::from_f64($of(variance(state)));
             self.reduced_into(stringify!($name), Bits(ddof), &moments, finish, out)
@@ -128,8 +127,8 @@ macro_rules! in_two_forms {
 /// Sums, products and means.
 ///
 /// # Errors
-/// All of them, the same on every rank: [`ArrayError::Argument`] for an axis that is not there or is named twice, and when the
-/// ranks ask for different reductions; [`ArrayError::Agreed`] when a rank cannot have the memory; [`ArrayError::Comm`]. Those in
+/// All of them, the same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for one
+/// named twice, and when the ranks ask for different reductions; [`ArrayError::Agreed`] when a rank cannot have the memory; [`ArrayError::Comm`]. Those in
 /// `_into` also [`ArrayError::IncompatibleArray`] when `out` is not distributed as the result.
 ///
 /// ```
@@ -178,9 +177,9 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
 /// ThreadComm::run(2, |comm| {
 ///     let rows = Distribution::over(2).shape([4, 3]).block(0).build()?;
 ///     let a = LocalArray::<i16, Ix2, _>::from_fn(&rows, comm, |g| g[0] as i16)?;
-///     assert!(a.over(0).var(0)?.owned().iter().all(|&var| var == 1.25));
-///     assert!(a.over(0).var_as::<f32>(1)?.owned().iter().all(|&var| var == 5.0 / 3.0));
-///     assert!(a.over(1).std(0)?.owned().iter().all(|&std| std == 0.0));
+///     assert!(a.over(0).var(0.0)?.owned().iter().all(|&var| var == 1.25));
+///     assert!(a.over(0).var_as::<f32>(1.0)?.owned().iter().all(|&var| var == 5.0 / 3.0));
+///     assert!(a.over(1).std(0.0)?.owned().iter().all(|&std| std == 0.0));
 ///     Ok::<_, ArrayError>(())
 /// })?;
 /// # Ok::<(), dist_comm::RunError<ArrayError>>(())

@@ -7,6 +7,8 @@ use ndarray::{ArrayViewMutD, Axis, DataMut, Dimension};
 
 use super::stream::Stream;
 use crate::deliver::Deliveries;
+use crate::in_step::in_step;
+use crate::remote::Owners;
 use crate::{ArrayError, LocalArrayBase};
 
 /// A random order of `0..n`, of which each element is computed alone: the swap-or-not network of V. T. Hoang, B. Morris and
@@ -88,9 +90,10 @@ fn mixed(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Brings row `order[i]` to place `i`. Collective.
+/// Brings row `order[i]` to place `i`: the order is that of `stream`, which comes of the numbers in `of`. Collective.
 pub(super) fn shuffle<S, D, C>(
     stream: &mut Stream,
+    of: (u64, u64),
     array: &mut LocalArrayBase<S, D, C>,
 ) -> Result<(), ArrayError>
 where
@@ -99,18 +102,20 @@ where
     C: Communicator,
 {
     let distribution = std::sync::Arc::clone(array.shared_distribution());
-    let Some(&n) = distribution.global_shape().first() else {
-        return Err(ArrayError::InvalidDimension {
-            what: "axis",
-            given: 0,
-            ndim: 0,
-        });
-    };
+    let extent = distribution.global_shape().first();
+    let extent = extent.copied().ok_or(ArrayError::InvalidDimension {
+        what: "axis",
+        given: 0,
+        ndim: 0,
+    });
+    let arguments = (of, array.part.digest(), S::Elem::TYPE);
+    let what = "seed, number of draws or distribution";
+    let n = in_step(&array.comm, what, &arguments, extent, Ok)?;
     let order = Permutation::new(stream, n);
     let mut sends = Deliveries::new(array.comm.size());
     let coords = array.cart_coords().map(<[usize]>::to_vec);
     let mut rows = array.part.owned_of_mut(array.data.view_mut()).into_dyn();
-    let axis = &distribution.axes()[0];
+    let owners = Owners::of(&distribution.axes()[0]);
     let mine: Vec<(i64, usize)> = coords.as_ref().map_or(Ok(Vec::new()), |coords| {
         owned_rows(&distribution, coords[0])
     })?;
@@ -125,16 +130,16 @@ where
     let mut leaving: Vec<(i64, usize)> = places
         .iter()
         .zip(&mine)
-        .filter(|(_, (global, _))| axis.owner(*global) == coords.as_ref().map(|coords| coords[0]))
+        .filter(|(_, (global, _))| owners.first(*global) == coords.as_ref().map(|c| c[0]))
         .map(|(&place, &(_, row))| (place, row))
         .collect();
     leaving.sort_unstable();
     for (place, row) in leaving {
-        for coord in axis.owners(place) {
+        owners.each(place, |coord, _| {
             if let Some(rank) = rank_in_column(coord) {
                 sends.extend(rank, rows.index_axis(Axis(0), row).iter().copied());
             }
-        }
+        });
     }
     let mut received = sends.deliver(&array.comm)?;
     let mut arriving = mine;
@@ -142,19 +147,27 @@ where
     let mut sources: Vec<i64> = arriving.iter().map(|&(place, _)| place).collect();
     order.apply(&mut sources);
     for ((_, row), source) in arriving.into_iter().zip(sources) {
-        if let Some(rank) = axis.owner(source).and_then(rank_in_column) {
-            fill_row(&mut rows, row, || received.next(rank));
+        // A row that no list names leaves its place as it was.
+        if let Some(rank) = owners.first(source).and_then(rank_in_column) {
+            fill_row(&mut rows, row, || received.next(rank))?;
         }
     }
     Ok(())
 }
 
-fn fill_row<T>(rows: &mut ArrayViewMutD<'_, T>, row: usize, mut next: impl FnMut() -> Option<T>) {
+fn fill_row<T>(
+    rows: &mut ArrayViewMutD<'_, T>,
+    row: usize,
+    mut next: impl FnMut() -> Option<T>,
+) -> Result<(), ArrayError> {
     for slot in rows.index_axis_mut(Axis(0), row) {
-        if let Some(element) = next() {
-            *slot = element;
-        }
+        *slot = next().ok_or_else(|| ArrayError::Shape {
+            what: "elements from another rank",
+            given: vec![0],
+            allowed: format!("one more, for row {row}"),
+        })?;
     }
+    Ok(())
 }
 
 /// The owned global indices of axis 0 with their positions among the owned ones.

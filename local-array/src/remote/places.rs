@@ -144,6 +144,7 @@ pub(crate) fn each_place(
         if let Some(&outside) = batch.iter().find(|&&index| index >= size) {
             return Err(ArrayError::OutOfBounds {
                 what: "flat index",
+                axis: None,
                 given: outside.into(),
                 allowed: size,
             });
@@ -239,6 +240,15 @@ impl Owners {
                 !found.is_empty()
             }
         }
+    }
+
+    /// The lowest coordinate that owns an index.
+    pub(crate) fn first(&self, index: i64) -> Option<usize> {
+        let mut first = None;
+        self.each(index, |coord, _| {
+            first.get_or_insert(coord);
+        });
+        first
     }
 
     /// Coordinate and place among what it owns, of each owner.

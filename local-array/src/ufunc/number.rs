@@ -8,8 +8,7 @@ use dap_protocol::Element;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
-use complex::complex_quotient;
-
+use crate::numeric::complex_quotient;
 use crate::{Arithmetic, Bitwise, Ordered};
 
 /// All elements, `bool` among them: what works for each of them.

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::numpy::{Call, Close, Whole, calls, shape_of, spread, whole_alike};
 use super::plain::{self, Kind, SHAPES, cells, zoo};
-use super::{Failure, Outcome, ensure, same};
+use super::{Failure, Outcome, ensure, refused_everywhere, same};
 
 cases! {
     construct_likes_have_the_distribution,
@@ -28,6 +28,7 @@ cases! {
     construct_identity,
     construct_diag_global,
     construct_diag_local,
+    construct_diag_of_lists,
     construct_spread_forms,
     construct_fromlocalarray_like,
     construct_aslocalarray,
@@ -704,4 +705,51 @@ fn construct_coords_and_ranks(comm: &dyn Communicator) -> Outcome {
         same(a.rank_from_coords(a.grid_shape()), None, "no such place")?;
     }
     Ok(())
+}
+
+fn construct_diag_of_lists(comm: &dyn Communicator) -> Outcome {
+    let (ranks, last) = (comm.size(), comm.rank() + 1 == comm.size());
+    for kind in [Kind::Block, Kind::List(3)] {
+        let d = plain::distribution(&[4], &[kind], 0, ranks);
+        let a = LocalArray::<i64, Ix1, _>::from_fn(&d, comm, |g| g[0] + 1)?;
+        if ranks > 1 {
+            for far in [1, i64::MAX] {
+                let own = a.diag(if last { far } else { 0 });
+                refused_everywhere(comm, own, "k differs")?;
+            }
+            let square = a.diag(0)?;
+            let own = square.diag(if last { 1 } else { 0 });
+            refused_everywhere(comm, own, "k differs")?;
+        }
+        same(a.diag(2)?.diag(2)?.sum()?, 10, "there and back")?;
+    }
+    // more rows than can be listed, without asking for their memory
+    let lists: Vec<Vec<i64>> = (0..ranks as i64).map(|rank| vec![rank]).collect();
+    let d = Distribution::over(ranks)
+        .shape([ranks as u64])
+        .unstructured(0, lists)
+        .build()?;
+    let a = LocalArray::<i64, Ix1, _>::ones(&d, comm)?;
+    for k in [1 << 40, -(1 << 40)] {
+        let refused = a.diag(k);
+        ensure(
+            matches!(
+                refused,
+                Err(ArrayError::Map(dist_maps::MapError::TooManyToList { .. }))
+            ),
+            || format!("{refused:?}"),
+        )?;
+    }
+    // the last number of a long line of complex ones is finite
+    let line = LocalArray::<Complex64, Ix1, _>::linspace(
+        Complex64::new(0.0, 0.0),
+        Complex64::new(1e308, 0.0),
+        50,
+        true,
+        "b",
+        comm,
+    )?;
+    ensure(line.owned().iter().all(|z| z.re.is_finite()), || {
+        format!("{line:?}")
+    })
 }

@@ -7,15 +7,15 @@ use dist_maps::Distribution;
 use half::f16;
 use local_array::ufunc::{self, BinaryOperation, Promote, UnaryOperation};
 use local_array::{
-    ArrayError, Cast, Equalised, IndexMode, LocalArray, Operand, Ordered, Rounding, Tolerance,
-    equalise, where_,
+    ArrayError, Axes, Cast, Equalised, IndexMode, LocalArray, Operand, Ordered, Rounding,
+    Tolerance, equalise, where_,
 };
 use ndarray::{ArrayD, Ix1, Ix2, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 
 use super::numpy::{Call, Close, Encoded, Whole, calls, gathered, shape_of, spread, whole_alike};
 use super::plain::{self, Kind, SHAPES, zoo};
-use super::{Failure, Outcome, ensure, same};
+use super::{Failure, Outcome, ensure, refused_everywhere, same};
 
 cases! {
     elementwise_unary_operations_are_numpys,
@@ -30,6 +30,9 @@ cases! {
     elementwise_clip_and_round,
     elementwise_choose_where_and_putmask,
     elementwise_closeness,
+    elementwise_closeness_of_scalars,
+    elementwise_choices_differ,
+    elementwise_quotients_of_large_complex_numbers,
     elementwise_astype_copy_and_fill,
     elementwise_views_as_another_type,
 }
@@ -1090,4 +1093,74 @@ fn elementwise_views_as_another_type(comm: &dyn Communicator) -> Outcome {
         a.local_view::<bool>().is_err() == (a.local_size() > 0),
         || "2 as bool".into(),
     )
+}
+
+/// A rank without a place stores one element of a 0-d array, which counts for nothing.
+fn elementwise_closeness_of_scalars(comm: &dyn Communicator) -> Outcome {
+    let line = plain::distribution(&[3], &[Kind::Block], 0, comm.size());
+    let a = LocalArray::<f64, Ix1, _>::from_fn(&line, comm, |g| g[0] as f64 + 1.0)?;
+    let sum = a.over(Axes::ALL).sum()?;
+    let t = Tolerance::default();
+    same(sum.allclose(6.0, t)?, true, "the sum is 6")?;
+    same(sum.allclose(7.0, t)?, false, "the sum is not 7")?;
+    let point = plain::distribution(&[], &[], 0, comm.size());
+    let six = LocalArray::<f64, IxDyn, _>::full(&point, comm, 6.0)?;
+    same(six.allclose(&sum, t)?, true, "a value and the sum")?;
+    same(sum.allclose(&six, t)?, true, "the sum and a value")?;
+    if comm.size() > 1 {
+        let other = plain::distribution(&[3], &[Kind::Cyclic(1)], 0, comm.size());
+        let other = LocalArray::<f64, Ix1, _>::ones(&other, comm)?;
+        let apart = a.allclose(&other, t);
+        ensure(
+            matches!(apart, Err(ArrayError::IncompatibleArray { .. })),
+            || format!("{apart:?}"),
+        )?;
+        let own = Tolerance::new(comm.rank() as f64, 0.0);
+        refused_everywhere(comm, a.allclose(&a, own), "tolerances")?;
+        let own = if comm.rank() == 1 { &other } else { &a };
+        refused_everywhere(comm, a.allclose(own, t), "operands")?;
+    }
+    Ok(())
+}
+
+fn elementwise_choices_differ(comm: &dyn Communicator) -> Outcome {
+    let d = plain::distribution(&[6], &[Kind::Block], 0, comm.size());
+    let a = LocalArray::<i64, Ix1, _>::from_fn(&d, comm, |g| g[0] % 2)?;
+    let other = plain::distribution(&[6], &[Kind::Cyclic(1)], 0, comm.size());
+    let b = LocalArray::<i64, Ix1, _>::from_fn(&other, comm, |g| g[0])?;
+    let first = a.choose([Equalised(&b), Equalised(&a)], IndexMode::Raise)?;
+    same(first.sum()?, 2 + 4 + 3, "numbers and their parities")?;
+    if comm.size() == 1 {
+        return Ok(());
+    }
+    let last = comm.rank() == comm.size() - 1;
+    let few = vec![Equalised(&b); if last { 2 } else { 3 }];
+    refused_everywhere(comm, a.choose(few, IndexMode::Raise), "number of choices")?;
+    let mode = if last {
+        IndexMode::Wrap
+    } else {
+        IndexMode::Clip
+    };
+    refused_everywhere(comm, a.choose([1_i64, 2], mode), "mode")?;
+    let (mut fits, mut apart) = (a.copy(), b.copy());
+    let out = if last { &mut apart } else { &mut fits };
+    refused_everywhere(
+        comm,
+        a.choose_into([1_i64, 2], IndexMode::Raise, out),
+        "out",
+    )
+}
+
+/// No square of a divisor overflows or vanishes on the way.
+fn elementwise_quotients_of_large_complex_numbers(comm: &dyn Communicator) -> Outcome {
+    let d = plain::distribution(&[6], &[Kind::Block], 0, comm.size());
+    for size in [2_f32.powi(66), 2_f32.powi(-83)] {
+        let a = LocalArray::<Complex32, Ix1, _>::full(&d, comm, Complex32::new(size, -size))?;
+        let same_again = &a;
+        let ones = (&a / same_again)?;
+        same(ones.sum()?, Complex32::new(6.0, 0.0), "of the same")?;
+        let turned = &a / Complex32::new(0.0, size);
+        same(turned.sum()?, Complex32::new(-6.0, -6.0), "by i")?;
+    }
+    Ok(())
 }

@@ -4,14 +4,16 @@ use dist_comm::{CommExt, Communicator, SingleComm};
 use local_array::{ArrayError, LocalArray, RemoteElements};
 use ndarray::IxDyn;
 
-use super::plain::{self, SHAPES, cells, draw, flat, zoo};
-use super::{Outcome, ensure, same};
+use super::plain::{self, Kind, SHAPES, cells, draw, flat, zoo};
+use super::{Outcome, ensure, refused_everywhere, same};
 
 cases! {
     indexing_items_are_the_same_everywhere,
     indexing_remote_elements,
     indexing_iteration_sees_every_element_once,
     indexing_by_the_seeds_name,
+    indexing_mistakes,
+    indexing_differs_between_the_ranks,
 }
 
 fn indexing_items_are_the_same_everywhere(comm: &dyn Communicator) -> Outcome {
@@ -175,4 +177,78 @@ fn indexing_by_the_seeds_name(comm: &dyn Communicator) -> Outcome {
         None,
         "beyond the end",
     )
+}
+
+/// An index outside is one error, a wrong number of indices or an axis that is not there another.
+fn indexing_mistakes(comm: &dyn Communicator) -> Outcome {
+    let d = plain::distribution(&[4, 5], &[Kind::Block, Kind::Whole], 0, comm.size());
+    let a = LocalArray::<i64, IxDyn, _>::from_fn(&d, comm, |g| g[0] * 5 + g[1])?;
+    let outside = |error: Option<ArrayError>, axis: Option<usize>, given: i128, allowed: u64| {
+        let found = match error {
+            Some(ArrayError::OutOfBounds {
+                axis,
+                given,
+                allowed,
+                ..
+            }) => Some((axis, given, allowed)),
+            _ => None,
+        };
+        same(found, Some((axis, given, allowed)), &format!("{error:?}"))
+    };
+    outside(a.get_item(&[0, 5]).err(), Some(1), 5, 5)?;
+    outside(a.get_item(&[-5, 0]).err(), Some(0), -5, 4)?;
+    outside(a.pack_index(&[0, 5]).err(), Some(1), 5, 5)?;
+    outside(a.pack_index(&[-1, 0]).err(), Some(0), -1, 4)?;
+    outside(a.unpack_index(20).err(), None, 20, 20)?;
+    outside(a.slice(&[4.into()]).err(), Some(0), 4, 4)?;
+    let raise = local_array::IndexMode::Raise;
+    outside(a.take([20], None, raise).err(), None, 20, 20)?;
+    let dimension = |error: Option<ArrayError>, given: isize| {
+        let found = match error {
+            Some(ArrayError::InvalidDimension { given, ndim: 2, .. }) => Some(given),
+            _ => None,
+        };
+        same(found, Some(given), &format!("{error:?}"))
+    };
+    dimension(a.get_item(&[0]).err(), 1)?;
+    dimension(a.pack_index(&[0, 0, 0]).err(), 3)?;
+    dimension(a.global_limits(2).err(), 2)?;
+    dimension(a.take([0], -3, raise).err(), -3)?;
+    dimension(a.over(2).sum().err(), 2)?;
+    dimension(a.swapaxes(0, 2).err(), 2)
+}
+
+fn indexing_differs_between_the_ranks(comm: &dyn Communicator) -> Outcome {
+    let (ranks, last) = (comm.size(), comm.rank() + 1 == comm.size());
+    if ranks == 1 {
+        return Ok(());
+    }
+    let d = plain::distribution(&[10], &[Kind::Block], 0, ranks);
+    let cyclic = plain::distribution(&[10], &[Kind::Cyclic(1)], 0, ranks);
+    let mut a = LocalArray::<i64, IxDyn, _>::from_fn(&d, comm, |g| g[0])?;
+    let outside = a.get_item(&[if last { 30 } else { 3 }]);
+    refused_everywhere(comm, outside, "one index outside")?;
+    let one_owner = a.get_item(&[i64::from(last)]);
+    refused_everywhere(comm, one_owner, "two indices of a rank")?;
+    let own = if last { &cyclic } else { &d };
+    let planned = RemoteElements::new(own, &[1], comm);
+    refused_everywhere(comm, planned, "distributions to plan for")?;
+    let remote = RemoteElements::new(&d, &[9], comm)?;
+    let mut own = LocalArray::<i64, IxDyn, _>::from_fn(own, comm, |g| g[0])?;
+    refused_everywhere(comm, remote.fetch(&own), "arrays to fetch from")?;
+    refused_everywhere(comm, remote.store(&[5], &mut own), "arrays to store to")?;
+    same(remote.fetch(&a)?, [9], "the ranks are in step")?;
+    let raise = local_array::IndexMode::Raise;
+    let back = |mode| a.take_at(&a, mode);
+    let mode = if last {
+        local_array::IndexMode::Wrap
+    } else {
+        local_array::IndexMode::Raise
+    };
+    refused_everywhere(comm, back(mode), "mode of take_at")?;
+    refused_everywhere(comm, a.take_at(&own, raise), "indices of take_at")?;
+    let b = a.copy();
+    refused_everywhere(comm, a.put_at(&own, &b, raise), "indices of put_at")?;
+    refused_everywhere(comm, a.put_at(&b, &own, raise), "values of put_at")?;
+    same(a.sum()?, 45, "nothing is set")
 }

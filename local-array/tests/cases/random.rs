@@ -15,7 +15,7 @@ use ndarray::{ArrayD, Axis, Dimension, Ix1, IxDyn};
 
 use super::numpy::{Close, Whole, alike, gathered, shape_of, spread};
 use super::plain::{self, Kind, SHAPES, cells, zoo};
-use super::{Outcome, ensure, same};
+use super::{Outcome, ensure, refused_everywhere, same};
 
 cases! {
     random_rand,
@@ -29,6 +29,7 @@ cases! {
     random_permutation,
     random_shuffle_global,
     random_shuffle_local,
+    random_shuffle_out_of_step,
     random_values_without_a_size,
     random_seed_begins_anew,
     random_numbers_are_these,
@@ -795,4 +796,27 @@ fn random_as_numpy_draws() -> Outcome {
         3.201_724_100_069_204,
     ];
     near(&fresh().normal(3.0, 0.5, 5)?, &wanted, "normal(3, 0.5)")
+}
+
+fn random_shuffle_out_of_step(comm: &dyn Communicator) -> Outcome {
+    let (ranks, rank) = (comm.size(), comm.rank());
+    let kinds = [Kind::Block, Kind::List(5)];
+    for kind in kinds {
+        let d = plain::distribution(&[10], &[kind], 0, ranks);
+        let mut a = LocalArray::<i64, Ix1, _>::from_fn(&d, comm, |g| g[0])?;
+        if ranks > 1 {
+            let seeds = Random::new(rank as u64).shuffle(&mut a);
+            refused_everywhere(comm, seeds, "seeds")?;
+            let mut random = Random::new(SEED);
+            if rank == 0 {
+                random.value::<f64>(&StandardUniform);
+            }
+            refused_everywhere(comm, random.permuted(&a), "draws")?;
+        }
+        Random::new(SEED).shuffle(&mut a)?;
+        let mut all = gathered(&a.into_dyn())?.into_raw_vec_and_offset().0;
+        all.sort_unstable();
+        same(all, (0..10).collect::<Vec<i64>>(), "nothing is lost")?;
+    }
+    Ok(())
 }

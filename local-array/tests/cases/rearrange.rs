@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::numpy::{Call, Close, alike, calls, shape_of, spread, whole_alike};
 use super::plain::{Kind, distribution, zoo};
-use super::{Failure, Outcome, ensure, same};
+use super::{Failure, Outcome, ensure, refused_everywhere, same};
 
 cases! {
     rearrange_take_put_compress,
@@ -26,6 +26,8 @@ cases! {
     rearrange_lists_on_several_ranks,
     rearrange_views_borrow,
     rearrange_errors_are_the_same_everywhere,
+    rearrange_arguments_differ_between_the_ranks,
+    rearrange_repeats_of_free_lists,
 }
 
 const FIXTURE: &str = include_str!("../fixtures/numpy/rearrange.jsonl");
@@ -732,4 +734,56 @@ fn rearrange_errors_are_the_same_everywhere(comm: &dyn Communicator) -> Outcome 
     }
     let one = i64::ONE;
     same(a.get_item(&[1, 0])?, one, "the ranks are still in step")
+}
+
+fn rearrange_arguments_differ_between_the_ranks(comm: &dyn Communicator) -> Outcome {
+    let (ranks, last) = (comm.size(), comm.rank() + 1 == comm.size());
+    if ranks == 1 {
+        return Ok(());
+    }
+    let spread = |n: u64, kind| {
+        let d = distribution(&[n], &[kind], 0, ranks);
+        LocalArray::<i64, IxDyn, _>::from_fn(&d, comm, |g| g[0])
+    };
+    let (a, b) = (spread(12, Kind::Block)?, spread(12, Kind::Cyclic(1))?);
+    let own = if last { &b } else { &a };
+    // as the result lies on some ranks, elsewhere or of another shape on the last
+    let raise = IndexMode::Raise;
+    let indices: Vec<i64> = (0..12).collect();
+    for other in [b.copy(), spread(11, Kind::Block)?] {
+        let mut out = if last { other } else { a.copy() };
+        let taken = a.take_into(&indices, None, raise, &mut out);
+        refused_everywhere(comm, taken, "out of take")?;
+        let kept = a.compress_into(&[true; 12], 0, &mut out);
+        refused_everywhere(comm, kept, "out of compress")?;
+    }
+    refused_everywhere(comm, a.compress_where(own), "mask")?;
+    let joined = concatenate(&[&a, own], 0);
+    refused_everywhere(comm, joined, "arrays to join")?;
+    let short = spread(11, Kind::Block)?;
+    let joined = concatenate(&[&a, if last { &short } else { &a }], None);
+    refused_everywhere(comm, joined, "lengths to join")
+}
+
+/// Lists may name indices outside the array, which have no copies.
+fn rearrange_repeats_of_free_lists(comm: &dyn Communicator) -> Outcome {
+    let mut lists = vec![Vec::new(); comm.size()];
+    lists[0] = vec![-1, 0];
+    lists[comm.size() - 1].push(1);
+    let d = Distribution::over(comm.size())
+        .shape([2])
+        .unstructured_free(0, lists)
+        .build()?;
+    let a = LocalArray::<i64, IxDyn, _>::from_fn(&d, comm, |g| 10 + g[0])?;
+    for repeated in [a.repeat(2, 0)?, a.repeat([2, 2], 0)?] {
+        same(repeated.global_shape(), [4], "shape")?;
+        let found: Vec<(Vec<i64>, i64)> = repeated.ndenumerate().map(|(g, &x)| (g, x)).collect();
+        for (index, x) in &found {
+            same(*x, 10 + index[0] / 2, "a copy")?;
+        }
+        let here = if comm.rank() == 0 { 2 } else { 0 };
+        let and = if comm.rank() + 1 == comm.size() { 2 } else { 0 };
+        same(found.len(), here + and, "copies here")?;
+    }
+    Ok(())
 }

@@ -76,7 +76,7 @@ fn exact_sums_are_right(comm: &dyn Communicator) -> Outcome {
             squares as f64 / 1_073_741_824.0_f64.powi(2),
             "dot",
         )?;
-        let found = a.reproducible().var(0)?;
+        let found = a.reproducible().var(0.0)?;
         ensure((found - variance).abs() <= 1e-15 * variance, || {
             format!("var {found}, wanted {variance}")
         })?;
@@ -85,7 +85,7 @@ fn exact_sums_are_right(comm: &dyn Communicator) -> Outcome {
     let far = ArrayD::from_shape_fn(IxDyn(&[1000]), |at| 1e12 + (at[0] % 2) as f64);
     for d in some(&[1000], comm.size(), 1, 2) {
         same(
-            spread(&far, &d, comm)?.reproducible().var(0)?,
+            spread(&far, &d, comm)?.reproducible().var(0.0)?,
             0.25,
             "variance far from zero",
         )?;
@@ -93,7 +93,7 @@ fn exact_sums_are_right(comm: &dyn Communicator) -> Outcome {
             spread(&far, &d, comm)?
                 .over(0)
                 .reproducible()
-                .std(0)?
+                .std(0.0)?
                 .sum()?,
             0.5,
             "deviation over an axis",
@@ -117,11 +117,11 @@ where
         ]
     };
     let r = one.reproducible();
-    let wanted = results(r.sum()?, r.mean()?, [r.var(0)?, r.var(1)?, r.std(0)?]);
+    let wanted = results(r.sum()?, r.mean()?, [r.var(0.0)?, r.var(1.0)?, r.std(0.0)?]);
     for d in some(&shape_of(whole), comm.size(), size_of::<T>() + whole.len(), 2) {
         let a = spread(whole, &d, comm)?;
         let r = a.reproducible();
-        let found = results(r.sum()?, r.mean()?, [r.var(0)?, r.var(1)?, r.std(0)?]);
+        let found = results(r.sum()?, r.mean()?, [r.var(0.0)?, r.var(1.0)?, r.std(0.0)?]);
         same(&found, &wanted, &format!("{} {:?}", T::TYPE, whole.shape()))?;
     }
     Ok(())
@@ -158,14 +158,19 @@ fn exact_results_over_axes_do_not_depend_on_the_layout(comm: &dyn Communicator) 
             let wanted = [
                 wanted.sum()?,
                 wanted.mean()?,
-                wanted.var(0)?,
-                wanted.std(1)?,
+                wanted.var(0.0)?,
+                wanted.std(1.0)?,
             ]
             .map(LocalArray::into_local);
             for d in some(&shape_of(&whole), comm.size(), axes.len(), 2) {
                 let a = spread(&whole, &d, comm)?;
                 let found = a.over(axes.clone()).keepdims().reproducible();
-                let found = [found.sum()?, found.mean()?, found.var(0)?, found.std(1)?];
+                let found = [
+                    found.sum()?,
+                    found.mean()?,
+                    found.var(0.0)?,
+                    found.std(1.0)?,
+                ];
                 for (found, wanted) in found.iter().zip(&wanted) {
                     let (found, wanted) = (
                         gathered(found)?.mapv(f64::to_bits),
@@ -422,8 +427,8 @@ fn exact_results_of_parts(comm: &dyn Communicator) -> Outcome {
             "dot",
         )?;
         same(
-            bits(part.reproducible().std(0)?),
-            bits(one.reproducible().std(0)?),
+            bits(part.reproducible().std(0.0)?),
+            bits(one.reproducible().std(0.0)?),
             "std",
         )?;
     }
@@ -440,7 +445,7 @@ fn exact_results_of_special_numbers(comm: &dyn Communicator) -> Outcome {
             "infinity",
         )?;
         ensure(
-            spread(&whole, &d, comm)?.reproducible().var(0)?.is_nan(),
+            spread(&whole, &d, comm)?.reproducible().var(0.0)?.is_nan(),
             || "variance".into(),
         )?;
         whole[30] = f64::NEG_INFINITY;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::numpy::{Call, Close, alike, calls, gathered, shape_of, spread, whole_alike};
 use super::plain::{Kind, distribution, draw, some as some_distributions, zoo};
-use super::{Failure, Outcome, ensure, same};
+use super::{Failure, Outcome, ensure, refused_everywhere, same};
 
 cases! {
     sorting_sort,
@@ -20,6 +20,7 @@ cases! {
     sorting_digitize,
     sorting_many_elements,
     sorting_where_some_ranks_have_padding,
+    sorting_searches_differ_between_the_ranks,
 }
 
 const FIXTURE: &str = include_str!("../fixtures/numpy/sorting.jsonl");
@@ -303,4 +304,37 @@ fn sorting_where_some_ranks_have_padding(comm: &dyn Communicator) -> Outcome {
         ndarray::array![1, 0].into_dyn(),
         "order",
     )
+}
+
+fn sorting_searches_differ_between_the_ranks(comm: &dyn Communicator) -> Outcome {
+    let (ranks, last) = (comm.size(), comm.rank() + 1 == comm.size());
+    if ranks == 1 {
+        return Ok(());
+    }
+    let made = |kind, n: u64| {
+        let d = distribution(&[n], &[kind], 0, ranks);
+        LocalArray::<i64, IxDyn, _>::from_fn(&d, comm, |g| g[0] / 2)
+    };
+    let (a, v) = (made(Kind::Block, 12)?, made(Kind::Block, 5)?);
+    let side = if last {
+        SearchSide::Right
+    } else {
+        SearchSide::Left
+    };
+    refused_everywhere(comm, a.searchsorted(&v, side), "side")?;
+    let other = made(Kind::Cyclic(1), 5)?;
+    let own = if last { &other } else { &v };
+    let left = SearchSide::Left;
+    refused_everywhere(comm, a.searchsorted(own, left), "values")?;
+    let order = a.argsort(None, SortKind::Stable)?;
+    let own = if last { &v } else { &order };
+    let found = a.searchsorted_by(&v, left, own);
+    refused_everywhere(comm, found, "sorter")?;
+    let square = LocalArray::<i64, IxDyn, _>::zeros(
+        &distribution(&[2, 2], &[Kind::Block, Kind::Whole], 0, ranks),
+        comm,
+    )?;
+    refused_everywhere(comm, square.searchsorted(&v, left), "two dimensions")?;
+    let own = if last { &square } else { &a };
+    refused_everywhere(comm, own.searchsorted(&v, left), "dimensions")
 }

@@ -16,7 +16,7 @@ use super::numpy::{Call, Close, Encoded, Whole, alike, calls, shape_of, spread, 
 use super::over::{is_due, axes, by_dtype, dtype, flag, placed, tolerance};
 use super::support::arrays::{numbers, plainly};
 use super::plain::{self, Kind, zoo};
-use super::{Failure, Outcome, ensure, same};
+use super::{Failure, Outcome, ensure, refused_everywhere, same};
 
 cases! {
     cumulated_is_numpys,
@@ -28,6 +28,7 @@ cases! {
     statistics_of_a_part,
     statistics_into_what_is_there,
     statistics_with_wrong_arguments,
+    averages_differ_between_the_ranks,
 }
 
 const FIXTURE: &str = include_str!("../fixtures/numpy/statistics.jsonl");
@@ -702,7 +703,11 @@ fn statistics_with_wrong_arguments(comm: &dyn Communicator) -> Outcome {
             format!("{name}: {outcome:?}")
         })
     };
-    refused(a.cumsum(2).err(), "axis")?;
+    let none = a.cumsum(2).err();
+    ensure(
+        matches!(none, Some(ArrayError::InvalidDimension { .. })),
+        || format!("axis: {none:?}"),
+    )?;
     refused(a.histogram(0).count().err(), "bins")?;
     refused(a.histogram([1.0, 0.0]).count().err(), "edges")?;
     refused(a.histogram(3).range(1.0, 0.0).count().err(), "range")?;
@@ -751,4 +756,39 @@ fn statistics_with_wrong_arguments(comm: &dyn Communicator) -> Outcome {
         true,
         "the ranks are in step",
     )
+}
+
+fn averages_differ_between_the_ranks(comm: &dyn Communicator) -> Outcome {
+    let (ranks, last) = (comm.size(), comm.rank() + 1 == comm.size());
+    let line = plain::distribution(&[4], &[Kind::Block], 0, ranks);
+    let one = Complex32::new(1.0, 0.0);
+    let ones = LocalArray::<Complex32, Ix1, _>::full(&line, comm, one)?;
+    // the square of the weight is no float
+    let light = LocalArray::<f32, Ix1, _>::full(&line, comm, 2_f32.powi(-83))?;
+    same(ones.average(&light)?, one, "a light weight")?;
+    let sums = ones.over(0).average(&light)?;
+    if sums.cart_coords().is_some() {
+        same(sums.local().first(), Some(&one), "over an axis")?;
+    }
+    if ranks == 1 {
+        return Ok(());
+    }
+    let d = plain::distribution(&[6, 5], &[Kind::Block, Kind::Whole], 0, ranks);
+    let turned = plain::distribution(&[6, 5], &[Kind::Whole, Kind::Block], 0, ranks);
+    let a = LocalArray::<f64, IxDyn, _>::ones(&d, comm)?;
+    let b = LocalArray::<f64, IxDyn, _>::ones(&turned, comm)?;
+    let weights = |n: u64, kind| {
+        let d = plain::distribution(&[n], &[kind], 0, ranks);
+        LocalArray::<f64, IxDyn, _>::ones(&d, comm)
+    };
+    let (rows, dealt) = (weights(6, Kind::Block)?, weights(6, Kind::Cyclic(1))?);
+    let short = weights(4, Kind::Block)?;
+    for (own, other) in [(&a, &b), (&rows, &dealt), (&a, &rows), (&rows, &short)] {
+        let own = if last { other } else { own };
+        refused_everywhere(comm, a.over(0).average(own), "weights over an axis")?;
+        refused_everywhere(comm, a.average(own), "weights of all")?;
+        let exact = a.reproducible().average(own);
+        refused_everywhere(comm, exact, "weights of all, exactly")?;
+    }
+    same(a.average(&a)?, 1.0, "the ranks are in step")
 }

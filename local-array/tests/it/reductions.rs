@@ -70,7 +70,7 @@ proptest! {
             let comm: &dyn Communicator = comm;
             let a = spread(&whole, &d, comm)?;
             let moved = a.map(|&x| x + shift);
-            let (before, after) = (gathered(&a.over(named.clone()).var(0)?)?, gathered(&moved.over(named.clone()).var(0)?)?);
+            let (before, after) = (gathered(&a.over(named.clone()).var(0.0)?)?, gathered(&moved.over(named.clone()).var(0.0)?)?);
             let is_near = before.iter().zip(&after).all(|(x, y)| (x - y).abs() < 1e-6);
             ensure(is_near, || format!("{before:?} moved by {shift}: {after:?}"))?;
             let mean = a.over(named.clone()).mean()?;
@@ -117,7 +117,7 @@ proptest! {
                     ensure((cov[[i, j]] - cov[[j, i]]).abs() < 1e-12, || format!("{cov:?}"))?;
                     ensure(corr[[i, j]].is_nan() || corr[[i, j]].abs() <= 1.0, || format!("{corr:?}"))?;
                 }
-                let var = a.over(1).var(1)?;
+                let var = a.over(1).var(1.0)?;
                 let var = gathered(&var)?;
                 ensure((cov[[i, i]] - var[[i]]).abs() < 1e-12, || format!("{cov:?} {var:?}"))?;
             }

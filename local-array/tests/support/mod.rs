@@ -5,6 +5,9 @@ pub mod arrays;
 pub mod numpy;
 pub mod plain;
 
+use dist_comm::Communicator;
+use local_array::ArrayError;
+
 /// What a failed case says.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// The outcome of a case on one rank.
@@ -28,4 +31,22 @@ pub fn same<A: PartialEq<B> + std::fmt::Debug, B: std::fmt::Debug>(
     ensure(found == wanted, || {
         format!("{what}: found {found:?}, wanted {wanted:?}")
     })
+}
+
+/// Fails unless every rank has one and the same error; the ranks are in step after it. Collective.
+pub fn refused_everywhere<T>(
+    comm: &dyn Communicator,
+    outcome: Result<T, ArrayError>,
+    what: &str,
+) -> Outcome {
+    let mine = outcome.map_or_else(|error| error.to_string(), |_| "no error".into());
+    let all = comm.all_gather_v(mine.as_bytes())?;
+    let all: Vec<_> = all
+        .iter()
+        .map(|text| String::from_utf8_lossy(text))
+        .collect();
+    ensure(
+        all.iter().all(|text| *text == all[0] && text != "no error"),
+        || format!("{what}: {all:?}"),
+    )
 }

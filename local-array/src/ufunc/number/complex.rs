@@ -1,8 +1,9 @@
-//! Complex numbers: [`Wide`], and their quotient.
+//! Complex numbers: [`Wide`].
 
-use num_complex::{Complex, Complex32, Complex64};
+use num_complex::{Complex32, Complex64};
 
 use super::Wide;
+use crate::numeric::complex_quotient;
 use crate::ufunc::complex as functions;
 
 macro_rules! complex {
@@ -50,27 +51,6 @@ macro_rules! complex {
 complex! {
     Complex32, f32, power32;
     Complex64, f64, power64;
-}
-
-/// The quotient, scaled by the larger part of the divisor so that nothing overflows on the way (Smith's method).
-#[inline]
-pub(super) fn complex_quotient<F>(x: Complex<F>, y: Complex<F>) -> Complex<F>
-where
-    F: num_complex::ComplexFloat<Real = F> + PartialOrd,
-{
-    if y.re.abs() >= y.im.abs() {
-        if y.re == F::zero() && y.im == F::zero() {
-            let zero = y.re.abs();
-            return Complex::new(x.re / zero, x.im / zero);
-        }
-        let ratio = y.im / y.re;
-        let scale = F::one() / (y.re + y.im * ratio);
-        Complex::new((x.re + x.im * ratio) * scale, (x.im - x.re * ratio) * scale)
-    } else {
-        let ratio = y.re / y.im;
-        let scale = F::one() / (y.im + y.re * ratio);
-        Complex::new((x.re * ratio + x.im) * scale, (x.im * ratio - x.re) * scale)
-    }
 }
 
 fn power32(base: Complex32, exponent: Complex32) -> Complex32 {
