@@ -1108,8 +1108,11 @@ fn elementwise_closeness_of_scalars(comm: &dyn Communicator) -> Outcome {
     same(six.allclose(&sum, t)?, true, "a value and the sum")?;
     same(sum.allclose(&six, t)?, true, "the sum and a value")?;
     if comm.size() > 1 {
-        let other = plain::distribution(&[3], &[Kind::Cyclic(1)], 0, comm.size());
-        let other = LocalArray::<f64, Ix1, _>::ones(&other, comm)?;
+        let spread = |kind| {
+            let d = plain::distribution(&[15], &[kind], 0, comm.size());
+            LocalArray::<f64, Ix1, _>::ones(&d, comm)
+        };
+        let (a, other) = (spread(Kind::Block)?, spread(Kind::Cyclic(1))?);
         let apart = a.allclose(&other, t);
         ensure(
             matches!(apart, Err(ArrayError::IncompatibleArray { .. })),

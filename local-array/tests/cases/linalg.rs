@@ -334,7 +334,11 @@ fn shapes_that_do_not_fit_are_refused_everywhere(comm: &dyn Communicator) -> Out
         ensure(
             matches!(
                 error,
-                Some(ArrayError::Shape { .. } | ArrayError::Argument { .. })
+                Some(
+                    ArrayError::Shape { .. }
+                        | ArrayError::Argument { .. }
+                        | ArrayError::InvalidDimension { .. }
+                )
             ),
             || format!("{error:?}"),
         )
