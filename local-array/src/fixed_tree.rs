@@ -13,6 +13,7 @@ use dist_maps::{AxisDist, Distribution};
 
 use crate::ArrayError;
 use crate::binary_counter::BinaryCounter;
+use crate::reshape::with_whole;
 
 /// Elements of a block.
 pub(crate) const BLOCK: u64 = 128;
@@ -27,23 +28,32 @@ pub(crate) struct Line {
     pub(crate) blocks: Range<u64>,
 }
 
-/// The same distribution with `axis` in whole blocks, in order, over as many ranks; without padding.
+/// Where elements go so that `axis` lies in whole blocks, in order; without padding. The same distribution otherwise, unless
+/// there are too few blocks for the ranks: then the axis is whole, and the others are spread.
 pub(crate) fn aligned(
     distribution: &Distribution,
     axis: usize,
 ) -> Result<Distribution, ArrayError> {
     let mut axes = distribution.axes().to_vec();
+    let (n, ranks) = (axes[axis].size(), axes[axis].ranks() as u64);
+    let blocks = n.div_ceil(BLOCK);
+    let is_empty = distribution.global_shape().contains(&0);
+    if blocks < ranks && distribution.ndim() > 1 && !is_empty {
+        let whole = with_whole(distribution, axis)?;
+        let with_blocks = distribution.targets().len() as u64 / ranks * blocks;
+        if whole.targets().len() as u64 > with_blocks {
+            return Ok(whole);
+        }
+    }
     for (number, dist) in axes.iter_mut().enumerate() {
         if number == axis {
-            let (n, ranks) = (dist.size(), dist.ranks());
-            let step = n
-                .div_ceil(BLOCK)
-                .div_ceil(ranks as u64)
-                .saturating_mul(BLOCK);
-            let bounds: Vec<u64> = (0..=ranks as u64)
-                .map(|c| n.min(c.saturating_mul(step)))
-                .collect();
-            *dist = AxisDist::block_bounds(bounds)?;
+            let bound = |coord: u64| {
+                let before = u128::from(blocks) * u128::from(coord) / u128::from(ranks);
+                u64::try_from(before * u128::from(BLOCK))
+                    .unwrap_or(n)
+                    .min(n)
+            };
+            *dist = AxisDist::block_bounds((0..=ranks).map(bound).collect::<Vec<_>>())?;
         } else if let AxisDist::Block { bounds, .. } = dist {
             *dist = AxisDist::block_bounds(bounds.clone())?;
         }
@@ -181,5 +191,34 @@ mod tests {
             .collect();
         assert_eq!(ranges, [0..256, 256..512, 512..768, 768..1000]);
         assert_eq!(Line::of(&aligned, 0, 3).unwrap().blocks, 6..8);
+    }
+
+    #[test]
+    fn no_rank_gets_much_more_than_its_share() {
+        // (shape, axis, blocks of the axis or its neighbours that a rank may have at most)
+        let cases: [(&[u64], usize, u64); 4] = [
+            (&[64, 1000], 0, 64 * 125),
+            (&[1000, 100], 1, 125 * 100),
+            (&[3 * 128, 1000], 0, 3 * 128 * 125),
+            (&[9 * 128, 2], 0, 2 * 128 * 2),
+        ];
+        for (shape, axis, most) in cases {
+            let d = Distribution::over(8).shape(shape).block(axis);
+            let aligned = aligned(&d.build().unwrap(), axis).unwrap();
+            let owned = |rank| {
+                let coords = aligned.coords(rank)?;
+                let counts = coords.iter().zip(aligned.axes());
+                Some(
+                    counts
+                        .map(|(&c, axis)| axis.owned_range(c).map_or(0, |r| r.end - r.start))
+                        .product::<u64>(),
+                )
+            };
+            let all: Vec<u64> = (0..8).filter_map(owned).collect();
+            assert_eq!(all.iter().sum::<u64>(), shape.iter().product::<u64>());
+            assert!(all.iter().all(|&n| n <= most), "{shape:?}: {all:?}");
+        }
+        let empty = Distribution::over(4).shape([0, 7]).block(0).build();
+        assert_eq!(aligned(&empty.unwrap(), 0).unwrap().global_shape(), [0, 7]);
     }
 }

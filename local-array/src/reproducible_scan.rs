@@ -53,7 +53,8 @@ where
     /// The product of all elements, the same bits for any layout; 1 of none. Collective.
     ///
     /// Axis by axis, from the last: along each by blocks of 128 indices, which are joined two by two. Elements are moved first
-    /// where an axis does not lie in such blocks: on cyclic and unstructured layouts a rank then has a second copy of its share.
+    /// where an axis does not lie in such blocks: on cyclic and unstructured layouts a rank then has a second copy of its share,
+    /// as on others where the axis has too few blocks for its ranks and the other axes are spread instead.
     ///
     /// # Errors
     /// As [`redistribute`](LocalArrayBase::redistribute).
@@ -347,6 +348,12 @@ where
     let to = aligned(array.distribution(), axis)?;
     let moved: LocalArray<S::Elem, IxDyn, C> = moved_to(array, &to)?;
     let reduced = array.distribution().reduce(Some(&[axis]), false)?;
+    let on_line = to.reduce(Some(&[axis]), false)?;
+    if on_line.grid() != reduced.grid() || on_line.targets() != reduced.targets() {
+        // Other axes were spread: the products come back to where theirs are.
+        let product = product::<_, A, _, _>(&moved, axis, widen)?;
+        return moved_to(&product, &reduced);
+    }
     let mut result: LocalArray<A, IxDyn, C> =
         agree(comm, LocalArray::zeros(&reduced, comm.clone()))?;
     let Some(line) = Line::of(&to, axis, comm.rank()) else {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dap_protocol::Element;
 use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
-use dist_maps::{AxisDist, Distribution, MapError};
+use dist_maps::{AxisDist, Distribution, MapError, choose_grid};
 use ndarray::{Array, ArrayView, CowArray, Data, Dimension, Ix1, IxDyn};
 
 use crate::agreement::same_everywhere;
@@ -254,6 +254,23 @@ fn extents(shape: &[i64], from: &[u64], size: u64) -> Result<Vec<u64>, ArrayErro
     }
     let extent = |&n: &i64| u64::try_from(n).ok().or(left).unwrap_or(0);
     Ok(shape.iter().map(extent).collect())
+}
+
+/// Blocks of all axes but one, which is whole.
+pub(crate) fn with_whole(source: &Distribution, axis: usize) -> Result<Distribution, ArrayError> {
+    let shape = source.global_shape();
+    let mut others = shape.to_vec();
+    others.remove(axis);
+    let mut grid = choose_grid(&others, &vec![true; others.len()], source.ranks())?;
+    grid.insert(axis, 1);
+    let axes = shape.iter().zip(&grid);
+    let axes = axes.map(|(&n, &ranks)| AxisDist::block_balanced(n, ranks));
+    let targets: Vec<usize> = (0..grid.iter().product()).collect();
+    Ok(Distribution::from_axes(
+        axes.collect::<Result<_, _>>()?,
+        source.ranks(),
+        targets,
+    )?)
 }
 
 /// Blocks of the first dimension that has an index for every rank, or else of the longest.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use dap_protocol::Element;
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
-use dist_maps::{AxisDist, Distribution, Index};
+use dist_maps::Index;
 use ndarray::{Array, ArrayView, Axis, Data, DataMut, Dimension, Ix1, IxDyn};
 
 pub use key::Sortable;
@@ -31,7 +31,7 @@ use crate::agreement::same_everywhere;
 use crate::axis::axis_of;
 use crate::nonzero::InOrder;
 use crate::remote::unpack;
-use crate::reshape::reshaped;
+use crate::reshape::{reshaped, with_whole};
 use crate::strided::for_each_run;
 use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Redistributor};
 
@@ -300,23 +300,6 @@ fn one_row<T: Element, D: Dimension, C: Communicator + Clone, O: RowOperation<T>
     };
     crate::output::put_out(&done, &mut result)?;
     Ok(result)
-}
-
-/// Blocks of all axes but one, which is whole.
-fn with_whole(source: &Distribution, axis: usize) -> Result<Distribution, ArrayError> {
-    let shape = source.global_shape();
-    let mut others = shape.to_vec();
-    others.remove(axis);
-    let mut grid = dist_maps::choose_grid(&others, &vec![true; others.len()], source.ranks())?;
-    grid.insert(axis, 1);
-    let axes = shape.iter().zip(&grid);
-    let axes = axes.map(|(&n, &ranks)| AxisDist::block_balanced(n, ranks));
-    let targets: Vec<usize> = (0..grid.iter().product()).collect();
-    Ok(Distribution::from_axes(
-        axes.collect::<Result<_, _>>()?,
-        source.ranks(),
-        targets,
-    )?)
 }
 
 /// The operation on every row that lies here whole.

@@ -9,6 +9,7 @@ use super::summa::matmul;
 use crate::agreement::same_everywhere;
 use crate::axis::axes_of;
 use crate::redistribute::moved_to;
+use crate::reshape::spread_out;
 use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView};
 
 /// The dimensions that [`tensordot`] sums over: the first list of the first array, each with the one of the second list.
@@ -61,7 +62,7 @@ impl From<(&[i32], &[i32])> for TensorAxes {
 /// Collective; on [`part`](LocalArrayBase::part) local.
 ///
 /// Every rank gives the same `axes`. A product of two matrices is distributed as [`dot`](super::dot) says; a result of
-/// another number of dimensions in blocks along its first, a result without dimensions lies on rank 0.
+/// another number of dimensions in blocks of the first one that has an index for every rank, or of its longest; a result without dimensions lies on rank 0.
 ///
 /// ```
 /// use dist_comm::ThreadComm;
@@ -218,7 +219,7 @@ where
     })
 }
 
-/// A matrix in another shape of as many elements, in blocks along the first dimension.
+/// A matrix in another shape of as many elements, spread over all ranks.
 pub(super) fn reshaped<T: MatMul, C: Communicator + Clone>(
     product: LocalArray<T, Ix2, C>,
     shape: &[u64],
@@ -226,9 +227,5 @@ pub(super) fn reshaped<T: MatMul, C: Communicator + Clone>(
     if product.global_shape() == shape {
         return Ok(product.into_dyn());
     }
-    let mut blocks = Distribution::over(product.comm_size()).shape(shape);
-    if !shape.is_empty() {
-        blocks = blocks.block(0);
-    }
-    moved_to(&product, &blocks.build()?)
+    moved_to(&product, &spread_out(shape, product.comm_size())?)
 }

@@ -23,6 +23,7 @@ cases! {
     products_of_sums_have_fixed_bits,
     shapes_that_do_not_fit_are_refused_everywhere,
     arguments_that_differ_are_refused_everywhere,
+    products_are_spread_over_all_ranks,
     sliding_and_crossing_parts_is_local,
     long_filters_come_in_panels,
 }
@@ -363,6 +364,19 @@ fn shapes_that_do_not_fit_are_refused_everywhere(comm: &dyn Communicator) -> Out
     })?;
     ensure(matches!(v.dot(&m), Err(ArrayError::Shape { .. })), || {
         "vector and matrix".into()
+    })
+}
+
+/// A result with a short first dimension is not on one rank.
+fn products_are_spread_over_all_ranks(comm: &dyn Communicator) -> Outcome {
+    let ranks = comm.size();
+    let a = spread(&numbered(&[1, 3], 1.0), &zoo(&[1, 3], ranks)[0], comm)?;
+    let b = spread(&numbered(&[3, 4, 50], 1.0), &zoo(&[3, 4, 50], ranks)[0], comm)?;
+    let product = tensordot(&a, &b, 1)?;
+    same(product.global_shape(), [1, 4, 50].as_slice(), "shape")?;
+    let mine = product.local_size();
+    ensure(mine <= 4 * 50_usize.div_ceil(ranks), || {
+        format!("{mine} of 200 elements on one of {ranks} ranks")
     })
 }
 
