@@ -66,7 +66,7 @@ case $what in
         step doc env RUSTDOCFLAGS="-D warnings" cargo doc "${WORKSPACE[@]}" --no-deps
         # --show-output so that a test that cannot run is heard. Those of MPI run on one rank here, and start mpirun by
         # themselves where they need more.
-        step tests cargo test "${WORKSPACE[@]}" -- --show-output
+        step tests cargo test --no-fail-fast "${WORKSPACE[@]}" -- --show-output
         # shellcheck disable=SC2046
         for ranks in 4 7; do
             step "demo-$ranks" cargo run --release -p integration-tests $(demo_features) --example jacksboro -- --ranks $ranks

@@ -154,6 +154,11 @@ impl Group {
         if self.world.alarms.load(Ordering::Acquire) == 0 {
             return None;
         }
+        // Before the panic is looked for: a rank that has left because of one has left it to be found.
+        let gone = ranks.find(|&rank| {
+            self.left[rank].load(Ordering::Acquire)
+                || self.world.departed[self.members[rank]].load(Ordering::Acquire)
+        });
         if let Some(fault) = self.world.fault.get() {
             let Fault {
                 rank,
@@ -167,12 +172,7 @@ impl Group {
                 message: message.clone(),
             });
         }
-        ranks
-            .find(|&rank| {
-                self.left[rank].load(Ordering::Acquire)
-                    || self.world.departed[self.members[rank]].load(Ordering::Acquire)
-            })
-            .map(|rank| CommError::Departed { operation, rank })
+        gone.map(|rank| CommError::Departed { operation, rank })
     }
 
     /// Waits for `ready`, as long as `ranks` can still bring it about and the time limit allows.
