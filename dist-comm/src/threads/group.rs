@@ -139,8 +139,12 @@ impl Group {
         &self.mail[to]
     }
 
-    /// This rank drops its communicator.
+    /// This rank drops its communicator. Not where that is because it panics: then the others are to learn of the panic, which is
+    /// known once everything is dropped.
     pub(super) fn leave(&self, rank: usize) {
+        if std::thread::panicking() {
+            return;
+        }
         self.left[rank].store(true, Ordering::Release);
         self.world.alarm();
     }
