@@ -25,9 +25,15 @@ const LONG: usize = 1 << 16;
 
 fn short(indices: &[i64]) -> (i64, Vec<u32>) {
     let base = indices.iter().copied().min().unwrap_or(0);
-    let distance = |&g: &i64| u32::try_from(g.checked_sub(base)?).ok();
-    let distances = indices.iter().map(distance).collect::<Option<Vec<u32>>>();
-    (base, distances.unwrap_or_default())
+    // Exact, as no index is below the first.
+    let distance = |&g: &i64| u32::try_from(g.wrapping_sub(base).cast_unsigned()).ok();
+    if indices.iter().any(|g| distance(g).is_none()) {
+        return (base, Vec::new());
+    }
+    let mut distances = Vec::with_capacity(indices.len());
+    large_pages::prefer_large_pages(distances.spare_capacity_mut());
+    distances.extend(indices.iter().filter_map(distance));
+    (base, distances)
 }
 
 /// Global index → local position.
@@ -52,7 +58,9 @@ impl Inverse {
         let high = indices.iter().copied().max().unwrap_or(-1);
         let small = u32::try_from(indices.len()).is_ok_and(|len| len < u32::MAX);
         if small && let Some(len) = dense_len(low, high, indices.len()) {
-            let mut table = vec![u32::MAX; len];
+            let mut table = Vec::with_capacity(len);
+            large_pages::prefer_large_pages(table.spare_capacity_mut());
+            table.resize(len, u32::MAX);
             for (&g, l) in indices.iter().zip(0_u32..) {
                 // inside the table, whose range is that of the indices
                 if let Ok(at) = usize::try_from(g - low) {
