@@ -53,8 +53,6 @@ have_mpi() { command -v mpicc >/dev/null && command -v mpirun >/dev/null; }
 workspace() {
     WORKSPACE=(--workspace --features "$(scripts/pure-features.py $(have_mpi && echo --mpi))")
 }
-# The same for the demo, which is built with optimisation.
-demo_features() { if have_mpi; then echo --features mpi; fi; }
 
 # skip NAME REASON: counted, and said again at the end.
 skip() {

@@ -30,7 +30,8 @@ mpi() {
     step mpi-local-array env MPI_TEST_ARGS=--mpi scripts/mpi-test.sh local-array cases $MPI_RANKS
     # shellcheck disable=SC2086
     step mpi-integration-tests scripts/mpi-test.sh integration-tests mpi $MPI_RANKS
-    step demo-mpi scripts/demo-mpi.sh 4
+    step demo cargo build "${WORKSPACE[@]}" --example jacksboro
+    step demo-mpi timeout 300 "${MPIRUN[@]}" -n 4 "$TARGET/debug/examples/jacksboro" --mpi
 }
 
 # Products by somebody else's BLAS, linked as a program would.
@@ -67,10 +68,7 @@ case $what in
         # --show-output so that a test that cannot run is heard. Those of MPI run on one rank here, and start mpirun by
         # themselves where they need more.
         step tests cargo test --no-fail-fast "${WORKSPACE[@]}" -- --show-output
-        # shellcheck disable=SC2046
-        for ranks in 4 7; do
-            step "demo-$ranks" cargo run --release -p integration-tests $(demo_features) --example jacksboro -- --ranks $ranks
-        done
+        for ranks in 4 7; do step "demo-$ranks" make demo RANKS=$ranks; done
         mpi
         blas
         step python-interop scripts/python-interop.sh
