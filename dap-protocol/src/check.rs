@@ -28,7 +28,7 @@ use std::fmt;
 
 pub use data::dim_data;
 pub use dict::dim_dict;
-pub use set::{EdgeReading, SetReport, set, set_report};
+pub use set::{SetReport, set, set_report};
 pub use top::{dist_buffer, header, version};
 
 use crate::{Code, ProtocolError, Violation};

@@ -20,5 +20,5 @@ mod string;
 mod value;
 
 pub use error::{LiteralError, Reason};
-pub use parse::{MAX_DEPTH, Note, NoteKind, parse, parse_with_notes};
+pub use parse::{MAX_DEPTH, MAX_LEN, MAX_NOTES, Note, NoteKind, parse, parse_with_notes};
 pub use value::Value;

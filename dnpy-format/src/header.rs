@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use dap_protocol::check::{self, Strictness};
-use dap_protocol::literal::{Note, Value, parse_with_notes};
+use dap_protocol::literal::{MAX_LEN, Note, Value, parse_with_notes};
 use dap_protocol::{DimData, ProtocolVersion};
 
 use crate::DnpyError;
@@ -22,7 +22,7 @@ use crate::source::Source;
 pub enum FormatVersion {
     /// 1.0: a header of at most 65,535 bytes.
     V1_0,
-    /// 2.0: a header of at most 4,294,967,295 bytes.
+    /// 2.0: a header of at most 2²⁸ bytes ([`MAX_LEN`]); its length could say more, but a literal may have no more.
     V2_0,
 }
 
@@ -57,7 +57,7 @@ impl FormatVersion {
     const fn max_header(self) -> u64 {
         match self {
             Self::V1_0 => u16::MAX as u64,
-            Self::V2_0 => u32::MAX as u64,
+            Self::V2_0 => MAX_LEN as u64,
         }
     }
 }
@@ -166,11 +166,11 @@ pub(crate) fn header_of<R: Read>(
     format: FormatVersion,
 ) -> Result<Header, DnpyError> {
     let len = match format {
-        FormatVersion::V1_0 => u64::from(u16::from_le_bytes(source.array("the header's length")?)),
-        FormatVersion::V2_0 => u64::from(u32::from_le_bytes(source.array("the header's length")?)),
+        FormatVersion::V1_0 => u16::from_le_bytes(source.array("the header's length")?).into(),
+        FormatVersion::V2_0 => u32::from_le_bytes(source.array("the header's length")?),
     };
     let text_offset = source.offset();
-    let bytes = source.bytes(len, "the header")?;
+    let bytes = source.text(len, "the header")?;
     if let Some(at) = bytes.iter().position(|b| !b.is_ascii()) {
         return Err(DnpyError::Encoding {
             offset: text_offset + at as u64,
@@ -288,6 +288,9 @@ pub(crate) fn header_bytes(
             bytes.extend_from_slice(&len.to_le_bytes());
         }
         FormatVersion::V2_0 => {
+            if len > chosen.max_header() {
+                return Err(too_long);
+            }
             let len = u32::try_from(len).map_err(|_| too_long)?;
             bytes.extend_from_slice(&len.to_le_bytes());
         }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use dap_protocol::literal::{LiteralError, MAX_LEN, Reason};
+
 use crate::DnpyError;
 
 /// The most that is allocated before a byte of it has been read.
@@ -75,6 +77,20 @@ impl<R: Read> Source<R> {
         let mut bytes = [0; N];
         self.exact(&mut bytes, what)?;
         Ok(bytes)
+    }
+
+    /// The next `len` bytes, which are to be a literal: no more than it may have.
+    pub(crate) fn text(&mut self, len: u32, what: &'static str) -> Result<Vec<u8>, DnpyError> {
+        if usize::try_from(len).map_or(true, |len| len > MAX_LEN) {
+            return Err(DnpyError::Literal {
+                offset: self.offset,
+                source: LiteralError {
+                    offset: 0,
+                    reason: Reason::Length,
+                },
+            });
+        }
+        self.bytes(len.into(), what)
     }
 
     /// The next `len` bytes. Memory grows with the bytes that arrive, whatever `len` claims.

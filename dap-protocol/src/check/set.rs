@@ -7,16 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Repair, Strictness};
 use crate::{Code, DimData, DimDict, Dist, ProcessGrid, ProtocolVersion, Violation};
 
-/// How padding at the outer edge of a periodic dimension is to be read so that the owned counts
-/// sum to `size`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EdgeReading {
-    /// It is owned and counted, as 0.10 says.
-    Owned,
-    /// It is a copy of the other end and not counted, as 0.9 says.
-    Communication,
-}
-
 /// What the check of a whole set found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetReport {
@@ -24,9 +14,10 @@ pub struct SetReport {
     pub violations: Vec<Violation>,
     /// Padding that reaches over several neighbours, where that was let pass.
     pub repairs: Vec<Repair>,
-    /// Per dimension, where it is periodic and its edges are padded: the reading that fits, the
-    /// version's own one first. `None` elsewhere, and where neither fits (S7 says so).
-    pub edges: Vec<Option<EdgeReading>>,
+    /// Per dimension: whether it is periodic with padding at its outer edges that is owned and counted in `size`, as 0.10
+    /// says. So is that of a valid set of 0.9 too, which by its own text would not count it: then the last block would stop
+    /// beyond `size`, which B4 refuses.
+    pub periodic_edges: Vec<bool>,
 }
 
 impl SetReport {
@@ -46,7 +37,7 @@ pub fn set(parts: &[(ProtocolVersion, DimData)]) -> Vec<Violation> {
     set_report(parts, Strictness::Strict).violations
 }
 
-/// [`set`], and how periodic edges are to be read.
+/// [`set`], and what was let pass.
 ///
 /// Leniently communication padding may reach beyond what the neighbour owns, to the ranks behind
 /// it, or up to the end of the dimension: S6, and S5 where the end cuts it short, are repairs then.
@@ -76,8 +67,8 @@ pub fn set_report(parts: &[(ProtocolVersion, DimData)], strictness: Strictness) 
         return report;
     };
     for axis in 0..first.ndim() {
-        let reading = axis::check((*first_version, strictness), axis, &ranks, &mut report);
-        report.edges.push(reading);
+        let edges = axis::check(strictness, axis, &ranks, &mut report);
+        report.periodic_edges.push(edges);
     }
     report
 }

@@ -331,7 +331,7 @@ fn indices_of_one_to_one_lie_on_one_rank() {
 }
 
 #[test]
-fn periodic_edges_by_the_reading_that_fits() {
+fn periodic_edges_are_owned_in_valid_sets_of_either_version() {
     let dims = |r| {
         let (start, stop) = if r == 0 { (0, 10) } else { (8, 18) };
         block(18, 2, r, (start, stop), (1, 1))
@@ -344,8 +344,20 @@ fn periodic_edges_by_the_reading_that_fits() {
             .collect();
         let report = set_report(&parts, Strictness::Strict);
         assert_eq!(report.violations, []);
-        assert_eq!(report.edges, [Some(EdgeReading::Owned)]);
+        assert_eq!(report.periodic_edges, [true]);
     }
+    // not counted, as 0.9 has it: an index beyond the size
+    let data = "({'dist_type': 'b', 'size': 16, 'proc_grid_size': 2, 'proc_grid_rank': 1, 'start': 8, 'stop': 18, \
+        'padding': (1, 1), 'periodic': True},)";
+    let value = crate::literal::parse(data).unwrap();
+    let found = dim_data(&value, None, ProtocolVersion::V0_9_0, Strictness::Lenient);
+    let shown: Vec<String> = found.violations.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["B4 axis 0: stop is 18, allowed: at most 16 (size)"]);
+    let plain = |r| block(18, 2, r, (9 * r as u64, 9 * r as u64 + 9), (0, 0));
+    assert_eq!(
+        report(NOW, &[plain(0), plain(1)], Strictness::Strict).periodic_edges,
+        [false]
+    );
 }
 
 fn report(version: ProtocolVersion, dims: &[DimDict], strictness: Strictness) -> SetReport {
@@ -411,8 +423,8 @@ fn halos_over_several_neighbours_are_no_error_leniently() {
 }
 
 #[test]
-fn what_a_neighbour_owns_follows_the_sets_version() {
-    // rank 0 owns 5 with its periodic edge, 2 without; rank 1 starts one too late
+fn a_neighbour_owns_its_periodic_edge_by_either_version() {
+    // rank 0 owns 5 with its periodic edge, so that 3 of it fit the padding; rank 1 starts one too late
     let dims = [
         block(12, 2, 0, (0, 8), (3, 3)),
         block(12, 2, 1, (3, 12), (3, 0)),
@@ -423,5 +435,5 @@ fn what_a_neighbour_owns_follows_the_sets_version() {
         found.iter().map(|v| v.code).collect()
     };
     assert_eq!(codes(ProtocolVersion::V0_10_0), [Code::S4]);
-    assert_eq!(codes(ProtocolVersion::V0_9_0), [Code::S6, Code::S4]);
+    assert_eq!(codes(ProtocolVersion::V0_9_0), [Code::S4]);
 }

@@ -34,6 +34,9 @@ pub enum Reason {
     /// An abbreviated array (`...`): its elements are lost.
     #[error("the array is abbreviated by \"...\", its elements are lost")]
     Lossy,
+    /// A text longer than [`MAX_LEN`](crate::literal::MAX_LEN).
+    #[error("the text is longer than {} bytes", crate::literal::MAX_LEN)]
+    Length,
     /// More than [`MAX_DEPTH`](crate::literal::MAX_DEPTH) brackets inside each other.
     #[error("more than {} brackets inside each other", crate::literal::MAX_DEPTH)]
     Depth,

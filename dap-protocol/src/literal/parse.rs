@@ -8,6 +8,12 @@ use super::{Value, number, string};
 /// Brackets that may lie inside each other.
 pub const MAX_DEPTH: usize = 32;
 
+/// Bytes that a text may have: some 25 million indices.
+pub const MAX_LEN: usize = 1 << 28;
+
+/// Notes that are kept of one text; the last one then says that there are more.
+pub const MAX_NOTES: usize = 10_000;
+
 /// Something that Python 3's literals do not have, and that was read nevertheless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
@@ -33,6 +39,8 @@ pub enum NoteKind {
     NumpyArray,
     /// A dictionary key that came before; the last value stands.
     DuplicateKey,
+    /// More such spellings, from here on, than [`MAX_NOTES`].
+    More,
 }
 
 impl fmt::Display for NoteKind {
@@ -44,6 +52,7 @@ impl fmt::Display for NoteKind {
             Self::NumpyScalar => "NumPy scalar, read as its value",
             Self::NumpyArray => "NumPy array, read as a tuple",
             Self::DuplicateKey => "dictionary key a second time, the last value stands",
+            Self::More => "more spellings like those before, not listed",
         })
     }
 }
@@ -56,7 +65,7 @@ impl fmt::Display for Note {
 
 /// Reads one literal, the whole text; white space and comments around it are no part of it.
 ///
-/// Time and memory are linear in the text.
+/// Time and memory are linear in the text: a list of short numbers takes up to fifty times its bytes while it is read.
 ///
 /// # Errors
 /// [`LiteralError`] with the byte offset.
@@ -69,6 +78,12 @@ pub fn parse(text: &str) -> Result<Value, LiteralError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_with_notes(text: &str) -> Result<(Value, Vec<Note>), LiteralError> {
+    if text.len() > MAX_LEN {
+        return Err(LiteralError {
+            offset: MAX_LEN,
+            reason: Reason::Length,
+        });
+    }
     let mut parser = Parser {
         text,
         at: 0,
@@ -123,6 +138,11 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn note(&mut self, offset: usize, kind: NoteKind) {
+        let kind = match self.notes.len() + 1 {
+            ..MAX_NOTES => kind,
+            MAX_NOTES => NoteKind::More,
+            _ => return,
+        };
         self.notes.push(Note { offset, kind });
     }
 

@@ -85,5 +85,5 @@ fn accepted(data: &DimData, shape: Option<&[usize]>, strictness: Strictness) {
         &[(ProtocolVersion::CURRENT, data.clone())],
         Strictness::Lenient,
     );
-    assert!(report.edges.len() <= data.ndim());
+    assert!(report.periodic_edges.len() <= data.ndim());
 }

@@ -110,12 +110,8 @@ pub(crate) fn header_of<R: Read>(source: &mut Source<R>) -> Result<Header, DnpyE
     }
     let version = (magic[6], magic[7]);
     let len = match version {
-        (1, 0) => u64::from(u16::from_le_bytes(
-            source.array("the .npy header's length")?,
-        )),
-        (2 | 3, 0) => u64::from(u32::from_le_bytes(
-            source.array("the .npy header's length")?,
-        )),
+        (1, 0) => u16::from_le_bytes(source.array("the .npy header's length")?).into(),
+        (2 | 3, 0) => u32::from_le_bytes(source.array("the .npy header's length")?),
         given => {
             return Err(DnpyError::FormatVersion {
                 offset: offset + 6,
@@ -126,7 +122,7 @@ pub(crate) fn header_of<R: Read>(source: &mut Source<R>) -> Result<Header, DnpyE
         }
     };
     let text_offset = source.offset();
-    let bytes = source.bytes(len, "the .npy header")?;
+    let bytes = source.text(len, "the .npy header")?;
     let text = if version.0 == 3 || bytes.is_ascii() {
         String::from_utf8(bytes).map_err(|e| DnpyError::Encoding {
             offset: text_offset + e.utf8_error().valid_up_to() as u64,

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-use dap_protocol::check::{self, EdgeReading, Strictness, set_report};
+use dap_protocol::check::{self, Strictness, set_report};
 use dap_protocol::{DimData, ElementType, ProtocolVersion};
 use dist_maps::Distribution;
 
@@ -40,13 +40,11 @@ pub enum Note {
         /// What was repaired.
         repairs: Vec<Repair>,
     },
-    /// Padding at the outer edges of a periodic dimension is read otherwise than the parts'
-    /// protocol version says, because only so the owned counts sum to the size.
+    /// Padding at the outer edges of a periodic dimension is owned, though the parts say that they are of protocol 0.9: only so
+    /// the owned counts sum to the size.
     Edges {
         /// The dimension.
         axis: usize,
-        /// How it is read.
-        read_as: EdgeReading,
     },
 }
 
@@ -64,12 +62,11 @@ impl fmt::Display for Note {
                 let all: Vec<String> = repairs.iter().map(ToString::to_string).collect();
                 write!(f, "{}: {}", path.display(), all.join("; "))
             }
-            Self::Edges { axis, read_as } => {
-                let how = match read_as {
-                    EdgeReading::Owned => "owned, as protocol 0.10 says",
-                    EdgeReading::Communication => "a copy of the other end, as protocol 0.9 says",
-                };
-                write!(f, "axis {axis}: padding at the periodic edges is {how}")
+            Self::Edges { axis } => {
+                write!(
+                    f,
+                    "axis {axis}: padding at the periodic edges is owned, as protocol 0.10 says"
+                )
             }
         }
     }
@@ -270,17 +267,15 @@ impl Set {
         let version = first.info.version();
         let mut notes = notes_on_repairs(&parts, &places, report.repairs);
         let mut edges = vec![version; grid.shape().len()];
-        for (axis, reading) in report.edges.iter().enumerate() {
-            let (rule, read_as) = match reading {
-                Some(EdgeReading::Owned) => (ProtocolVersion::V0_10_0, EdgeReading::Owned),
-                Some(EdgeReading::Communication) => {
-                    (ProtocolVersion::V0_9_0, EdgeReading::Communication)
-                }
-                None => continue,
-            };
-            edges[axis] = rule;
-            if rule.periodic_edge_is_owned() != version.periodic_edge_is_owned() {
-                notes.push(Note::Edges { axis, read_as });
+        for (axis, _) in report
+            .periodic_edges
+            .iter()
+            .enumerate()
+            .filter(|(_, padded)| **padded)
+        {
+            edges[axis] = ProtocolVersion::CURRENT;
+            if !version.periodic_edge_is_owned() {
+                notes.push(Note::Edges { axis });
             }
         }
         Ok(Self {

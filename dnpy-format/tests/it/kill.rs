@@ -27,8 +27,23 @@ fn child(name: &str, dir: &Path) -> Child {
         .unwrap()
 }
 
-/// Kills `rounds` children, each after another few milliseconds of saving, and looks each time.
-fn kill_many(name: &str, dir: &Path, ready: &Path, look: &mut dyn FnMut()) {
+/// Says that the save of `value` is done, in one step.
+fn done(dir: &Path, value: f64) {
+    std::fs::write(dir.join("next"), value.to_string()).unwrap();
+    std::fs::rename(dir.join("next"), dir.join("ready")).unwrap();
+}
+
+/// Whether what is found is the last save that was done, or the one after it.
+fn is_old_or_new(found: f64, done: f64) -> bool {
+    [done, done + 1.0]
+        .map(f64::to_bits)
+        .contains(&found.to_bits())
+}
+
+/// Kills children, each after another few milliseconds of saving, and looks each time, with the value of the last save that
+/// was done.
+fn kill_many(name: &str, dir: &Path, look: &mut dyn FnMut(f64)) {
+    let ready = &dir.join("ready");
     let mut state = 0x2545_f491_4f6c_dd1d_u64; // xorshift: moments that are spread, and the same each run
     for _ in 0..kills() {
         let _ = std::fs::remove_file(ready);
@@ -47,7 +62,8 @@ fn kill_many(name: &str, dir: &Path, ready: &Path, look: &mut dyn FnMut()) {
         std::thread::sleep(Duration::from_micros(state % 20_000));
         child.kill().unwrap(); // SIGKILL
         child.wait().unwrap();
-        look();
+        let done = std::fs::read_to_string(ready).unwrap();
+        look(done.parse().unwrap());
     }
 }
 
@@ -63,19 +79,18 @@ fn child_saves_a_file() {
     loop {
         value += 1.0;
         save(dir.join("part_0.dnpy"), &large_part(value, LEN)).unwrap();
-        std::fs::write(dir.join("ready"), "").unwrap();
+        done(dir, value);
     }
 }
 
 #[test]
 fn a_killed_save_leaves_the_old_file_or_the_new_one() {
     let dir = tempfile::tempdir().unwrap();
-    let ready = dir.path().join("ready");
     let path = dir.path().join("part_0.dnpy");
-    kill_many("kill::child_saves_a_file", dir.path(), &ready, &mut || {
+    kill_many("kill::child_saves_a_file", dir.path(), &mut |done| {
         let part = load::<f64>(&path).unwrap();
         let first = part.buffer().data()[0];
-        assert!(first >= 1.0);
+        assert!(is_old_or_new(first, done), "{first} after {done}");
         assert_eq!(part, large_part(first, LEN));
     });
 }
@@ -86,7 +101,7 @@ mod set {
     use dnpy_format::set::{Set, SetWriter};
     use dnpy_format::{DnpyError, SaveId};
 
-    use super::{LEN, Path, kill_many};
+    use super::{LEN, Path, done, is_old_or_new, kill_many};
 
     const RANKS: usize = 3;
 
@@ -115,7 +130,7 @@ mod set {
             let writer = SetWriter::new(dir.join("run"), SaveId::random());
             let writer = if plain { writer.plain_names() } else { writer };
             save_all(&writer, value);
-            std::fs::write(dir.join("ready"), "").unwrap();
+            done(dir, value);
         }
     }
 
@@ -144,18 +159,12 @@ mod set {
     #[test]
     fn a_killed_save_leaves_the_old_set_or_the_new_one() {
         let dir = tempfile::tempdir().unwrap();
-        let ready = dir.path().join("ready");
         let prefix = dir.path().join("run");
         let mut last = 0.0;
-        kill_many(
-            "kill::set::child_saves_a_set",
-            dir.path(),
-            &ready,
-            &mut || {
-                last = whole(&prefix).unwrap();
-                assert!(last >= 1.0);
-            },
-        );
+        kill_many("kill::set::child_saves_a_set", dir.path(), &mut |done| {
+            last = whole(&prefix).unwrap();
+            assert!(is_old_or_new(last, done), "{last} after {done}");
+        });
         // what the killed saves left is gone after the next one
         save_all(&SetWriter::new(&prefix, SaveId::random()), last + 1.0);
         let left = std::fs::read_dir(dir.path())
@@ -169,11 +178,10 @@ mod set {
     #[test]
     fn a_killed_save_under_plain_names_is_whole_or_refused_by_name() {
         let dir = tempfile::tempdir().unwrap();
-        let ready = dir.path().join("ready");
         let prefix = dir.path().join("run");
         let name = "kill::set::child_saves_a_plain_set";
-        kill_many(name, dir.path(), &ready, &mut || match whole(&prefix) {
-            Ok(value) => assert!(value >= 1.0),
+        kill_many(name, dir.path(), &mut |done| match whole(&prefix) {
+            Ok(value) => assert!(is_old_or_new(value, done), "{value} after {done}"),
             Err(e) => {
                 assert!(e.to_string().contains("two saves are mixed"), "{e}");
                 assert!(e.to_string().contains("run_0.dnpy"), "{e}");

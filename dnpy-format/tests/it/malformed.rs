@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use dap_protocol::literal::{MAX_LEN, MAX_NOTES, Reason};
+use dap_protocol::{DimData, DimDict, HostArray, ProtocolVersion};
 use dnpy_format::{
-    DnpyError, PartFile, load_any, npy, read_array_header_1_0, read_info, read_localarray,
-    read_localarray_any, write_localarray,
+    Alignment, DnpyError, FormatVersion, MappedPart, PartFile, load_any, npy,
+    read_array_header_1_0, read_array_header_2_0, read_info, read_localarray, read_localarray_any,
+    write_array_header, write_localarray,
 };
 
 use crate::common::{cases, fixture, unhex};
@@ -91,7 +94,8 @@ fn truncation_anywhere_is_an_error() {
                 assert!(found < expected, "{name}: {e}");
             };
             check(read_localarray_any(&mut &cut[..]).unwrap_err());
-            if len % 16 == 15 {
+            // a file of each length, but for the long ones
+            if bytes.len() < 256 || len % 16 == 15 {
                 std::fs::write(&path, cut).unwrap();
                 for e in [
                     PartFile::open(&path).unwrap_err(),
@@ -112,33 +116,153 @@ fn truncation_anywhere_is_an_error() {
     }
 }
 
+/// The bytes of one part under format version 2.0, and a plain array under all three of `.npy`.
+fn other_versions() -> (Vec<u8>, Vec<Vec<u8>>) {
+    let dim_data = DimData::new(vec![DimDict::block(3, 1, 0, 0..3).unwrap()]);
+    let version = ProtocolVersion::CURRENT;
+    let mut dnpy = Vec::new();
+    let format = Some(FormatVersion::V2_0);
+    write_array_header(&mut dnpy, version, &dim_data, format, Alignment::Sixteen).unwrap();
+    let array = HostArray::new(vec![3], vec![1.0, 2.0, 3.0]).unwrap();
+    npy::write(&mut dnpy, &array).unwrap();
+    let payload: Vec<u8> = [1.0_f64, 2.0, 3.0]
+        .iter()
+        .flat_map(|x| x.to_le_bytes())
+        .collect();
+    let text = "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n";
+    let npys = (1..=3).map(|version: u8| {
+        let mut bytes = [b"\x93NUMPY", &[version, 0][..]].concat();
+        let len = u32::try_from(text.len()).unwrap().to_le_bytes();
+        bytes.extend_from_slice(if version == 1 { &len[..2] } else { &len });
+        bytes.extend_from_slice(text.as_bytes());
+        bytes.extend_from_slice(&payload);
+        bytes
+    });
+    (dnpy, npys.collect())
+}
+
+#[test]
+fn other_versions_and_readers_find_every_cut_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (part, plain) = (dir.path().join("run_0.dnpy"), dir.path().join("cut.npy"));
+    let (dnpy, npys) = other_versions();
+    let is_cut = |e: DnpyError, len: usize| match e {
+        DnpyError::InFile { source, .. } => match *source {
+            DnpyError::Truncated { offset, found, .. } => assert_eq!(offset + found, len as u64),
+            // a mapping knows the length of its file beforehand
+            ref e => assert!(e.offset().is_some_and(|at| at <= len as u64), "{len}: {e}"),
+        },
+        DnpyError::Truncated { offset, found, .. } => assert_eq!(offset + found, len as u64),
+        e => panic!("{len}: {e}"),
+    };
+    for len in 0..dnpy.len() {
+        is_cut(read_localarray_any(&mut &dnpy[..len]).unwrap_err(), len);
+        std::fs::write(&part, &dnpy[..len]).unwrap();
+        is_cut(load_any(&part).unwrap_err(), len);
+        is_cut(MappedPart::open(&part).map(drop).unwrap_err(), len);
+        #[cfg(feature = "set")]
+        {
+            let read = dnpy_format::set::Set::open(dir.path().join("run"))
+                .and_then(|set| set.read::<f64>(&DimData::new(vec![DimDict::whole(3).unwrap()])));
+            assert!(read.is_err(), "{len}");
+        }
+    }
+    std::fs::write(&part, &dnpy).unwrap();
+    let mapped = MappedPart::open(&part).unwrap().part::<f64>().unwrap();
+    assert_eq!(mapped.buffer().elements().unwrap(), [1.0, 2.0, 3.0]);
+    for bytes in npys {
+        for len in 0..bytes.len() {
+            is_cut(npy::read::<f64, _>(&mut &bytes[..len]).unwrap_err(), len);
+            std::fs::write(&plain, &bytes[..len]).unwrap();
+            is_cut(npy::load::<f64>(&plain).unwrap_err(), len);
+            #[cfg(feature = "set")]
+            {
+                let dim_data = DimData::new(vec![DimDict::whole(3).unwrap()]);
+                is_cut(
+                    npy::read_owned::<f64>(&plain, &dim_data)
+                        .map(drop)
+                        .unwrap_err(),
+                    len,
+                );
+            }
+        }
+        std::fs::write(&plain, &bytes).unwrap();
+        assert_eq!(npy::load::<f64>(&plain).unwrap().data(), [1.0, 2.0, 3.0]);
+    }
+}
+
 #[test]
 fn header_lengths_of_4_gib_cost_nothing() {
-    let mut dnpy = b"\x93DARRY\x02\x00\xff\xff\xff\xff".to_vec();
-    dnpy.extend_from_slice(b"{'__version__': ");
-    let e = read_localarray_any(&mut &dnpy[..]).unwrap_err();
-    let expected = u64::from(u32::MAX);
-    assert!(
-        matches!(e, DnpyError::Truncated { offset: 12, expected: n, found: 16, .. } if n == expected),
-        "{e}"
-    );
-    for version in [2, 3] {
-        let mut npy = b"\x93NUMPY".to_vec();
-        npy.extend_from_slice(&[version, 0, 0xff, 0xff, 0xff, 0xff]);
-        npy.extend_from_slice(b"{'descr': ");
-        let e = npy::read_header(&mut &npy[..]).unwrap_err();
-        assert!(
-            matches!(
-                e,
+    let most = u32::try_from(MAX_LEN).unwrap();
+    let claimed =
+        |magic: &[u8], len: u32| [magic, &len.to_le_bytes()[..], b"{'__version__': "].concat();
+    let read_npy = |bytes: Vec<u8>| npy::read_header(&mut &bytes[..]).unwrap_err();
+    let read_dnpy = |bytes: Vec<u8>| read_localarray_any(&mut &bytes[..]).unwrap_err();
+    for len in [most, most + 1, u32::MAX] {
+        for e in [
+            read_dnpy(claimed(b"\x93DARRY\x02\x00", len)),
+            read_npy(claimed(b"\x93NUMPY\x02\x00", len)),
+            read_npy(claimed(b"\x93NUMPY\x03\x00", len)),
+        ] {
+            let is_right = match &e {
                 DnpyError::Truncated {
                     offset: 12,
-                    found: 10,
+                    expected,
+                    found: 16,
                     ..
+                } => len == most && *expected == u64::from(len),
+                DnpyError::Literal { offset: 12, source } => {
+                    len > most && source.reason == Reason::Length
                 }
-            ),
-            "{e}"
-        );
+                _ => false,
+            };
+            assert!(is_right, "{e}");
+        }
     }
+}
+
+/// A header of 4 MiB of Python 2's integers.
+fn long_header() -> Vec<u8> {
+    let text = format!(
+        "{{'__version__': '0.10.0', 'dim_data': ({}), }}\n",
+        "0L,".repeat(1_400_000)
+    );
+    let len = u32::try_from(text.len()).unwrap().to_le_bytes();
+    [b"\x93DARRY\x02\x00", &len[..], text.as_bytes()].concat()
+}
+
+#[test]
+fn child_reads_a_long_header() {
+    if std::env::var_os("DNPY_LIMITED").is_some() {
+        let bytes = long_header();
+        let mut behind_magic = &bytes[8..];
+        let header = read_array_header_2_0(&mut behind_magic).unwrap();
+        // the first ones, and that there are more
+        assert_eq!(header.repairs().len(), MAX_NOTES);
+        assert!(
+            header.repairs()[MAX_NOTES - 1]
+                .to_string()
+                .contains("not listed")
+        );
+        println!("read it");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_header_costs_no_more_than_its_documented_multiple() {
+    // 512 MiB for the program and the header, which is 4 MiB
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -v 524288 && exec \"$0\" --exact malformed::child_reads_a_long_header --nocapture"])
+        .arg(std::env::current_exe().unwrap())
+        .env("DNPY_LIMITED", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("read it"),
+        "{output:?}"
+    );
 }
 
 fn npy(header: &str, payload: &[u8]) -> Vec<u8> {

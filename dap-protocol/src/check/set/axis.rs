@@ -3,29 +3,24 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::{EdgeReading, Part, SetReport};
+use super::{Part, SetReport};
 use crate::check::{Repair, Strictness};
 use crate::{Code, DimDict, Dist, Padding, ProtocolVersion, Violation};
 
-/// S2, S4 to S8 along one dimension, all ranks of the grid given in order.
+/// S2, S4 to S8 along one dimension, all ranks of the grid given in order. Whether it has padding at periodic edges.
 pub(super) fn check(
-    (version, strictness): (ProtocolVersion, Strictness),
+    strictness: Strictness,
     axis: usize,
     ranks: &[Part<'_>],
     report: &mut SetReport,
-) -> Option<EdgeReading> {
+) -> bool {
     let before = report.violations.len();
-    let dims = representatives(axis, ranks, &mut report.violations)?;
-    let counts = Counts::of(&dims);
-    let edges = counts.reading(version);
+    let Some(dims) = representatives(axis, ranks, &mut report.violations) else {
+        return false;
+    };
     match dims.first().map(|(_, dim)| dim.dist()) {
         Some(Dist::Block { .. }) => {
-            let rule = match edges {
-                Some(EdgeReading::Owned) => ProtocolVersion::V0_10_0,
-                Some(EdgeReading::Communication) => ProtocolVersion::V0_9_0,
-                None => version,
-            };
-            for line in lines(axis, ranks, rule) {
+            for line in lines(axis, ranks) {
                 interfaces(axis, &line, strictness, report);
             }
         }
@@ -35,10 +30,11 @@ pub(super) fn check(
         _ => {}
     }
     if report.violations.len() > before {
-        return None;
+        return false;
     }
-    report.violations.extend(counts.violation(axis));
-    edges.filter(|_| counts.owned != counts.other)
+    report.violations.extend(counted(axis, &dims));
+    let other = |dim: &DimDict| dim.owned_len_in(ProtocolVersion::V0_9_0);
+    dims.iter().any(|(_, dim)| dim.owned_len() != other(dim))
 }
 
 /// S2: the dictionary of each coordinate, with the first rank that has it, where all that have
@@ -97,14 +93,14 @@ struct Block {
     start: u64,
     stop: u64,
     padding: Padding,
-    /// Elements owned, by the rule that edges are read by.
+    /// Elements owned, periodic edges among them.
     owned: u64,
     size: u64,
     grid_size: usize,
 }
 
 /// The blocks that hold something, by line of ranks that differ in this coordinate only.
-fn lines(axis: usize, ranks: &[Part<'_>], rule: ProtocolVersion) -> Vec<Vec<Block>> {
+fn lines(axis: usize, ranks: &[Part<'_>]) -> Vec<Vec<Block>> {
     let mut lines: BTreeMap<Vec<usize>, Vec<Block>> = BTreeMap::new();
     for part in ranks {
         let dim = &part.data[axis];
@@ -125,7 +121,7 @@ fn lines(axis: usize, ranks: &[Part<'_>], rule: ProtocolVersion) -> Vec<Vec<Bloc
                 start,
                 stop,
                 padding,
-                owned: dim.owned_len_in(rule),
+                owned: dim.owned_len(),
                 size: dim.size(),
                 grid_size: dim.grid_size(),
             });
@@ -277,66 +273,26 @@ fn disjoint(axis: usize, dims: &[(usize, &DimDict)], found: &mut Vec<Violation>)
     }
 }
 
-/// S7: the owned counts along one dimension.
-struct Counts {
-    size: u128,
-    /// With periodic edges owned, as 0.10 says.
-    owned: u128,
-    /// Without them, as 0.9 says.
-    other: u128,
-    /// Whether they must sum to `size`: indices on several ranks are counted several times.
-    summed: bool,
-}
-
-impl Counts {
-    fn of(dims: &[(usize, &DimDict)]) -> Self {
-        let sum = |version: ProtocolVersion| -> u128 {
-            dims.iter()
-                .map(|(_, dim)| u128::from(dim.owned_len_in(version)))
-                .sum()
-        };
-        let first = dims.first().map(|&(_, dim)| dim);
-        let summed = first.is_some_and(|dim| {
-            !matches!(
-                dim.dist(),
-                Dist::Unstructured {
-                    one_to_one: false,
-                    ..
-                }
-            )
-        });
-        Self {
-            size: first.map_or(0, |dim| dim.size().into()),
-            owned: sum(ProtocolVersion::V0_10_0),
-            other: sum(ProtocolVersion::V0_9_0),
-            summed,
-        }
+/// S7: the owned counts along one dimension sum to its size, where no index may be on several ranks.
+fn counted(axis: usize, dims: &[(usize, &DimDict)]) -> Option<Violation> {
+    let (_, first) = dims.first()?;
+    if let Dist::Unstructured {
+        one_to_one: false, ..
+    } = first.dist()
+    {
+        return None;
     }
-
-    /// The reading of periodic edges by which the counts sum to the size, the version's own first.
-    fn reading(&self, version: ProtocolVersion) -> Option<EdgeReading> {
-        let mut readings = [
-            (EdgeReading::Owned, self.owned),
-            (EdgeReading::Communication, self.other),
-        ];
-        if !version.periodic_edge_is_owned() {
-            readings.reverse();
-        }
-        let fits = readings.into_iter().find(|&(_, sum)| sum == self.size);
-        fits.map(|(reading, _)| reading).filter(|_| self.summed)
+    let owned: u128 = dims
+        .iter()
+        .map(|(_, dim)| u128::from(dim.owned_len()))
+        .sum();
+    if owned == first.size().into() {
+        return None;
     }
-
-    fn violation(&self, axis: usize) -> Option<Violation> {
-        let (owned, other, size) = (self.owned, self.other, self.size);
-        if !self.summed || [owned, other].contains(&size) {
-            return None;
-        }
-        let given = if owned == other {
-            owned.to_string()
-        } else {
-            format!("{owned}, or {other} without the periodic edges")
-        };
-        let violation = Violation::new(Code::S7, given, format!("{size} (size)"));
-        Some(violation.key("sum of the owned counts").axis(axis))
-    }
+    let violation = Violation::new(
+        Code::S7,
+        owned.to_string(),
+        format!("{} (size)", first.size()),
+    );
+    Some(violation.key("sum of the owned counts").axis(axis))
 }
