@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# scripts/demo-mpi.sh RANKS: the main job with MPI ranks.
+# scripts/demo-mpi.sh RANKS [PROFILE]: the main job with MPI ranks, built as `release` or as the tests are (`dev`).
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2086
 install $MPI_PACKAGES
-cargo build --release -p integration-tests --features mpi --example jacksboro
-exec timeout 300 "${MPIRUN[@]}" -n "${1:-4}" "$TARGET/release/examples/jacksboro" --mpi
+profile=${2:-release}
+workspace
+cargo build --profile "$profile" "${WORKSPACE[@]}" --example jacksboro
+exec timeout 300 "${MPIRUN[@]}" -n "${1:-4}" "$TARGET/${profile/dev/debug}/examples/jacksboro" --mpi

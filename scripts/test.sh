@@ -30,8 +30,7 @@ mpi() {
     step mpi-local-array env MPI_TEST_ARGS=--mpi scripts/mpi-test.sh local-array cases $MPI_RANKS
     # shellcheck disable=SC2086
     step mpi-integration-tests scripts/mpi-test.sh integration-tests mpi $MPI_RANKS
-    step demo cargo build "${WORKSPACE[@]}" --example jacksboro
-    step demo-mpi timeout 300 "${MPIRUN[@]}" -n 4 "$TARGET/debug/examples/jacksboro" --mpi
+    step demo-mpi scripts/demo-mpi.sh 4 dev
 }
 
 # Products by somebody else's BLAS, linked as a program would.
