@@ -20,7 +20,7 @@ use dap_protocol::Padding;
 
 use crate::copy::{CopyError, Layout};
 use crate::plan::sets::{self, AxisSets, Progression, Set};
-use crate::plan::{self, Part, PlanError, Section, Transfer};
+use crate::plan::{self, Part, PlanError, Region, Section, Transfer};
 use crate::{AxisDist, Distribution};
 
 /// Which halo cells an exchange fills.
@@ -53,7 +53,8 @@ pub struct HaloPlan {
     recvs: Vec<Transfer>,
     local: Option<Transfer>,
     shape: Vec<usize>,
-    writes: u128,
+    /// What is to be written here.
+    writes: Region,
 }
 
 impl HaloPlan {
@@ -86,7 +87,7 @@ impl HaloPlan {
             recvs: Vec::new(),
             local: None,
             shape: dist.local_shape(rank),
-            writes: 0,
+            writes: Region::default(),
         };
         let Some(coords) = dist.coords(rank) else {
             return Ok(plan);
@@ -100,13 +101,31 @@ impl HaloPlan {
         plan.local = plan::take_local(&mut plan.sends, rank);
         let kept = plan::take_local(&mut plan.recvs, rank);
         debug_assert_eq!(kept, plan.local, "both ends are this rank");
-        let counts = axes
+        let zones: Vec<_> = each().map(|(_, (axis, &c))| axis.zones(c)).collect();
+        let counts = zones
             .iter()
-            .zip(&coords)
-            .map(|(axis, &coord)| axis.counts(coord));
-        plan.writes = cells(&counts.collect::<Vec<_>>(), corners).ok_or(PlanError::Overflow {
+            .map(|(own, halo)| (sets::elements(own).into(), sets::elements(halo).into()));
+        let elements = cells(&counts.collect::<Vec<_>>(), corners).ok_or(PlanError::Overflow {
             what: "number of halo cells",
         })?;
+        let own = |(i, (own, _)): (usize, &(Set, Set))| match dist.axes()[i] {
+            AxisDist::Block { .. } => sets::span(own),
+            _ => dist.axes()[i].owned_local(coords[i]),
+        };
+        let own: Vec<_> = zones.iter().enumerate().map(own).collect();
+        let stored = zones.iter().zip(&own).map(|((_, halo), own)| {
+            let halo = sets::span(halo);
+            match (own.is_empty(), halo.is_empty()) {
+                (_, true) => own.clone(),
+                (true, false) => halo,
+                (false, false) => own.start.min(halo.start)..own.end.max(halo.end),
+            }
+        });
+        plan.writes = Region {
+            cells: stored.collect(),
+            within: Some((own.clone(), corners)),
+            elements,
+        };
         Ok(plan)
     }
 
@@ -157,10 +176,10 @@ impl HaloPlan {
     /// Checks that this rank's halo cells are written exactly once each.
     ///
     /// # Errors
-    /// [`PlanError::Inexact`] or [`PlanError::WrittenTwice`].
+    /// [`PlanError::Outside`], [`PlanError::WrittenTwice`] or [`PlanError::Inexact`].
     pub fn verify(&self) -> Result<(), PlanError> {
         let transfers = self.recvs.iter().chain(&self.local);
-        plan::written_once(self.rank, transfers, self.writes)
+        plan::written_once(self.rank, transfers, &self.writes)
     }
 
     /// Makes the plans of all ranks and checks them, both ends of every message included.
@@ -201,11 +220,6 @@ impl<'a> HaloAxis<'a> {
     /// (own cells, halo cells with their sources) of a coordinate.
     fn zones(&self, coord: usize) -> (Set, Set) {
         zones(self.axis, coord).unwrap_or_else(|| (self.owned.get(coord).into_owned(), Set::new()))
-    }
-
-    fn counts(&self, coord: usize) -> (u128, u128) {
-        let (own, halo) = self.zones(coord);
-        (sets::elements(&own).into(), sets::elements(&halo).into())
     }
 
     fn push(
@@ -434,3 +448,6 @@ fn around(
     };
     (own, halo)
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,20 +14,25 @@
 mod error;
 mod explain;
 mod factor;
+mod region;
 mod reshape;
 pub(crate) mod sets;
 mod transfer;
-mod verify;
+pub(crate) mod verify;
 
 pub use error::PlanError;
 pub use explain::{Explanation, PairVolume};
 pub use transfer::{Part, Section, Transfer};
 
+use std::ops::Range;
+
 use crate::copy::{CopyError, Layout};
+use crate::halo::stored_set;
 use crate::{AxisDist, Distribution};
 use factor::{Entry, Factor};
 
 pub(crate) use factor::for_each;
+pub(crate) use region::Region;
 pub(crate) use verify::{matched, written_once};
 
 /// A change of distribution, seen by all ranks: from it come the plan of each rank, an account of
@@ -144,7 +149,7 @@ impl<'a> Redistribution<'a> {
             identity: self.is_identity(),
             src_shape: shape_of(self.src, rank),
             dst_shape: shape_of(self.dst, rank),
-            writes: 0,
+            writes: Region::default(),
         };
         if let Some(coords) = self.src.coords(rank) {
             let tables: Vec<Vec<Entry>> = factors.iter().map(|f| f.sends(&coords)).collect();
@@ -157,11 +162,25 @@ impl<'a> Redistribution<'a> {
             let local = take_local(&mut plan.recvs, rank);
             debug_assert_eq!(local, plan.local, "both ends are this rank");
             let writes: Vec<u128> = factors.iter().map(|f| f.writes(&coords)).collect();
-            plan.writes = checked_product(&writes).ok_or(PlanError::Overflow {
-                what: "number of elements of a rank",
-            })?;
+            plan.writes = Region {
+                cells: self.cells(&coords),
+                within: None,
+                elements: checked_product(&writes).ok_or(PlanError::Overflow {
+                    what: "number of elements of a rank",
+                })?,
+            };
         }
         Ok(plan)
+    }
+
+    /// The stored positions that are to be written per axis, at these coordinates of the destination.
+    fn cells(&self, coords: &[usize]) -> Vec<Range<usize>> {
+        let axes = self.dst.axes().iter().zip(coords);
+        axes.map(|(axis, &coord)| match stored_set(axis, coord) {
+            Some(set) if self.padding => sets::span(&set),
+            _ => axis.owned_local(coord),
+        })
+        .collect()
     }
 }
 
@@ -210,8 +229,8 @@ pub struct RedistPlan {
     identity: bool,
     src_shape: Vec<usize>,
     dst_shape: Vec<usize>,
-    /// Elements of the destination that are to be written here.
-    writes: u128,
+    /// What is to be written here.
+    writes: Region,
 }
 
 impl RedistPlan {

@@ -6,6 +6,8 @@ mod algebra;
 mod axes;
 #[path = "it/copy.rs"]
 mod copy;
+#[path = "it/corpus.rs"]
+mod corpus;
 #[path = "it/halo.rs"]
 mod halo;
 #[path = "it/oracle.rs"]

@@ -437,3 +437,32 @@ fn a_neighbour_owns_its_periodic_edge_by_either_version() {
     assert_eq!(codes(ProtocolVersion::V0_10_0), [Code::S4]);
     assert_eq!(codes(ProtocolVersion::V0_9_0), [Code::S4]);
 }
+
+/// `T1`, the rule of the top level that no mutation of a dimension reaches: exactly three keys.
+#[test]
+fn the_top_level_has_exactly_its_keys() {
+    const WHOLE: &str = "'__version__': '0.10.0', 'buffer': 0, 'dim_data': ()";
+    let check = |text: &str, shape: Option<&[usize]>| {
+        let value = parse(text).unwrap();
+        dist_buffer(&value, shape, Strictness::Strict).codes()
+    };
+    let scalar = Some(&[][..]);
+    assert_eq!(check(&format!("{{{WHOLE}}}"), scalar), []);
+    for text in [
+        "{'buffer': 0, 'dim_data': ()}".to_owned(),
+        "{'__version__': '0.10.0', 'dim_data': ()}".to_owned(),
+        "{'__version__': '0.10.0', 'buffer': 0}".to_owned(),
+        format!("{{{WHOLE}, 'owner': 1}}"),
+        "()".to_owned(),
+        "3".to_owned(),
+    ] {
+        assert_eq!(check(&text, scalar), [Code::T1], "{text}");
+    }
+    assert_eq!(check("{}", scalar), [Code::T1; 3]); // each of the three keys
+    // an object that is no buffer
+    assert_eq!(check(&format!("{{{WHOLE}}}"), None), [Code::T1]);
+    // a header has no buffer
+    let header = |text: &str| header(&parse(text).unwrap(), scalar, Strictness::Strict).codes();
+    assert_eq!(header("{'__version__': '0.10.0', 'dim_data': ()}"), []);
+    assert_eq!(header(&format!("{{{WHOLE}}}")), [Code::T1]);
+}

@@ -77,6 +77,16 @@ pub enum PlanError {
         /// Elements to write.
         allowed: u128,
     },
+    /// A self-check found an element that is written and is not to be.
+    #[error("rank {rank} axis {axis}: position {position} is written and is not to be")]
+    Outside {
+        /// The rank of the destination.
+        rank: usize,
+        /// The axis of the destination.
+        axis: usize,
+        /// The local position.
+        position: usize,
+    },
     /// A self-check found elements of the destination that are written twice.
     #[error("rank {rank} axis {axis}: position {position} is written more than once")]
     WrittenTwice {

@@ -73,6 +73,16 @@ pub(crate) fn elements(set: &[Progression]) -> u64 {
     set.iter().map(Progression::elements).sum()
 }
 
+/// From the first to past the last local position of the runs of a set; each is one run.
+pub(crate) fn span(set: &[Progression]) -> std::ops::Range<usize> {
+    let start = set.iter().map(|run| run.local).min();
+    let end = set
+        .iter()
+        .map(|run| run.local + to_len(run.elements()))
+        .max();
+    start.unwrap_or(0)..end.unwrap_or(0)
+}
+
 /// The sets of all coordinates along an axis.
 pub(crate) struct AxisSets<'a> {
     axis: &'a AxisDist,

@@ -73,6 +73,21 @@ impl Section {
         }
     }
 
+    /// The axis of the destination, the first of several.
+    pub(crate) fn dst_axis(&self) -> usize {
+        match self {
+            Self::Axis { dst_axis, .. } | Self::Rows { dst_axis, .. } => *dst_axis,
+        }
+    }
+
+    /// The rows of [`Section::Rows`]; none of another section.
+    pub(crate) fn rows(&self) -> std::slice::ChunksExact<'_, usize> {
+        match self {
+            Self::Axis { .. } => [].chunks_exact(1),
+            Self::Rows { rows, .. } => rows.chunks_exact(self.row_width()),
+        }
+    }
+
     /// Numbers per row of [`Section::Rows`].
     pub(crate) fn row_width(&self) -> usize {
         match self {

@@ -294,6 +294,25 @@ proptest! {
                 *slot = (*slot).min(rank);
             }
         }
+        // and there each axis that stays is what it was: extent, bounds, block size, lists
+        let stays = |axis: &usize| !gone.contains(axis);
+        let shape: Vec<u64> = (0..ndim).filter_map(|axis| {
+            if stays(&axis) { Some(spec.shape()[axis]) } else { keep.then_some(1) }
+        }).collect();
+        prop_assert_eq!(reduced.global_shape(), &shape[..]);
+        for rank in 0..d.ranks() {
+            let holds = d.coords(rank).is_some_and(|coords| {
+                let group: Vec<usize> = (0..ndim).filter(stays).map(|axis| coords[axis]).collect();
+                lowest[&group] == rank
+            });
+            let lists = spec.owned(rank).filter(|_| holds).map(|lists| {
+                lists.into_iter().enumerate().filter_map(|(axis, list)| {
+                    if stays(&axis) { Some(list) } else { keep.then(|| vec![0]) }
+                }).collect::<Vec<_>>()
+            });
+            let expected = lists.map_or_else(Vec::new, |lists| product(&lists));
+            prop_assert_eq!(owned(&reduced, rank), expected, "rank {} without {:?}", rank, &gone);
+        }
         for (coords, rank) in lowest {
             let mut coords = coords.into_iter();
             let full: Vec<usize> = if keep {

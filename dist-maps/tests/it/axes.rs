@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use dap_protocol::DimDict;
+use dap_protocol::{DimData, DimDict};
 use dist_maps::testkit::{Spec, axis};
 use dist_maps::{
-    AxisDist, BlockMap, DimMap, GlobalIndex, IndexMap, LocalIndex, MapError, NOT_HERE, NOWHERE,
-    Padding, map_from_dim_dict,
+    AxisDist, BlockMap, CompactIndex, DimMap, GlobalIndex, IndexMap, LocalIndex, MapError,
+    NOT_HERE, NOWHERE, Padding, compact_indices, map_from_dim_dict,
 };
 use proptest::prelude::*;
 
@@ -367,5 +367,70 @@ fn block_maps_have_padding_and_wrap_around() {
     for (lower, upper) in [(30, 1), (u64::MAX, 1)] {
         let refused = inner.clone().with_padding(lower, upper).unwrap_err();
         assert!(refused.to_string().contains("B5"), "{refused}");
+    }
+}
+
+/// What [`compact_indices`] gives enumerates what the rank stores, and is a list only where no slice
+/// can be it.
+fn check_compact(dict: &DimDict, stored: &[i64]) {
+    let part = DimData::new(vec![dict.clone()]);
+    assert_eq!(globals(&map_from_dim_dict(dict).unwrap()), stored);
+    let found = compact_indices(&part).unwrap();
+    let [found] = &found[..] else {
+        panic!("one dimension");
+    };
+    match found {
+        CompactIndex::Slice { start, stop, step } => {
+            assert!(*step > 0 && *stop <= dict.size(), "{found:?}");
+            let mut listed = Vec::new();
+            let mut at = *start;
+            while at < *stop {
+                listed.push(at.cast_signed());
+                at += step;
+            }
+            assert_eq!(listed, stored, "{found:?}");
+        }
+        CompactIndex::List(list) => {
+            assert_eq!(list, stored);
+            let steps: Vec<i64> = list.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let even = steps.iter().all(|&step| step > 0 && step == steps[0]);
+            let inside = |g: &i64| (0..dict.size().cast_signed()).contains(g);
+            let dealt = dict.dist_type() == "c";
+            assert!(
+                dealt || !even || !list.iter().all(inside),
+                "{list:?} is a slice"
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(64)))]
+
+    #[test]
+    fn compact_indices_enumerate_what_is_stored(
+        spec in axis(14, 5), lower in 0_u64..4, upper in 0_u64..4,
+        list in prop::collection::hash_set(-9_i64..30, 0..8), size in 1_u64..25,
+    ) {
+        let axis = spec.build().unwrap();
+        for coord in 0..axis.ranks() {
+            check_compact(&axis.dim_dict(coord).unwrap(), &spec.owned(coord));
+        }
+        // padding is stored too
+        if let AxisDist::Block { bounds, .. } = &axis {
+            let padded = axis.clone().with_padding(lower, upper).unwrap();
+            for coord in 0..axis.ranks() {
+                let dict = padded.dim_dict(coord).unwrap();
+                let pad = padded.padding(coord);
+                let (start, stop) = (bounds[coord] - pad.lower, bounds[coord + 1] + pad.upper);
+                let stored: Vec<i64> = (start..stop).map(u64::cast_signed).collect();
+                check_compact(&dict, &stored);
+            }
+        }
+        // lists with any indices, in any order and in steps
+        let list: Vec<i64> = list.into_iter().collect();
+        check_compact(&DimDict::unstructured(size, 1, 0, &list[..], false).unwrap(), &list);
+        let evens: Vec<i64> = (0..6).map(|i| lower.cast_signed() + 3 * i).collect();
+        check_compact(&DimDict::unstructured(size, 1, 0, &evens[..], false).unwrap(), &evens);
     }
 }

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use dap_protocol::{DimDict, Dist};
+use dap_protocol::{DimData, DimDict, Dist};
 use dist_maps::{
-    AxisDist, Distribution, GlobalDim, GlobalIndex, IndexMap, LocalIndex, MdMap, Padding,
-    map_from_dim_dict,
+    AxisDist, CompactIndex, Distribution, GlobalDim, GlobalIndex, IndexMap, LocalIndex, MdMap,
+    Padding, Slice, compact_indices, map_from_dim_dict,
 };
 use serde_json::Value;
 
@@ -357,4 +357,162 @@ fn owners_and_index_tables_of_arrays() {
         }
     }
     assert_eq!(seen, 7);
+}
+
+fn slice_of(theirs: &Value) -> Slice {
+    let at = |i: usize| theirs[i].as_i64();
+    Slice::new(at(0), at(1), at(2).unwrap_or(1))
+}
+
+/// The positions that a slice with a positive step takes of `len`, one by one as Python has it.
+fn taken(theirs: &Value, len: i64) -> Vec<usize> {
+    let from_end = |at: i64| if at < 0 { at + len } else { at };
+    let start = theirs[0].as_i64().map_or(0, from_end);
+    let stop = theirs[1].as_i64().map_or(len, from_end);
+    let step = theirs[2].as_i64().unwrap_or(1);
+    let inside = |&at: &i64| at >= start && at < stop && (at - start) % step == 0;
+    let all = (0..len).filter(inside);
+    all.map(|at| usize::try_from(at).unwrap()).collect()
+}
+
+/// The axis of a block of which one coordinate is known.
+fn axis_around(dict: &DimDict) -> Option<AxisDist> {
+    let Dist::Block { start, stop, .. } = dict.dist() else {
+        return None;
+    };
+    let bound = |c: usize| match c {
+        0 => 0,
+        c if c == dict.grid_size() => dict.size(),
+        c if c <= dict.grid_rank() => *start,
+        _ => *stop,
+    };
+    let bounds: Vec<u64> = (0..=dict.grid_size()).map(bound).collect();
+    AxisDist::block_bounds(bounds).ok()
+}
+
+/// `local_from_global_slice`: what of a slice lies here. A slice that ends before the first index
+/// held here gets a negative end there, which then counts from the back and takes elements that are
+/// not of the slice (negative local indices are accepted and wrap). The right answer is nothing.
+#[test]
+fn index_maps_by_slice() {
+    let (mut agreed, mut wrapped) = (0, Vec::new());
+    for case in fixture(include_str!("../fixtures/maps.json")) {
+        let Some(rows) = case["head"]["local_from_global_slice"].as_array() else {
+            continue;
+        };
+        let id = case["id"].as_str().unwrap();
+        let dict = dim_dict(&case["dim_dict"]).unwrap();
+        let (ranks, here) = (dict.grid_size(), dict.grid_rank());
+        let targets: Vec<usize> = (0..ranks).collect();
+        let axis = axis_around(&dict).unwrap();
+        let d = Distribution::from_axes(vec![axis], ranks, targets).unwrap();
+        assert_eq!(
+            d.dim_data(here).unwrap().dims(),
+            std::slice::from_ref(dict),
+            "{id}"
+        );
+        for row in rows {
+            let sliced = d.slice(&[slice_of(&row[0]).into()]).unwrap();
+            let ours = sliced.local(here);
+            let ours = ours.map_or_else(Vec::new, |parts| parts[0].positions());
+            let answer = &row[1]["slice"];
+            let theirs = taken(answer, dict.stored_len().cast_signed());
+            if ours == theirs {
+                agreed += 1;
+            } else {
+                let negative = answer[1].as_i64().is_some_and(|stop| stop < 0);
+                assert!(negative && ours.is_empty(), "{id} {row}");
+                wrapped.push(id.to_owned());
+            }
+        }
+    }
+    assert_eq!(agreed, 171);
+    assert_eq!(wrapped, ["m010", "m010", "m025", "m025", "m091"]);
+}
+
+/// `global_slice`: a rank's indices as one slice. Its block-cyclic maps have no such attribute (an
+/// `AttributeError`), its lists answer nothing; ours are slices where one enumerates the indices.
+#[test]
+fn global_slices() {
+    let (mut agreed, mut broken, mut unanswered) = (0, 0, 0);
+    for case in fixture(include_str!("../fixtures/maps.json")) {
+        if case["kind"] != "map1d" || case["head"]["error"].is_string() {
+            continue;
+        }
+        let id = case["id"].as_str().unwrap();
+        let dict = dim_dict(&case["dim_dict"]).unwrap();
+        let ours = compact_indices(&DimData::new(vec![dict.clone()])).unwrap();
+        let enumerated: Vec<i64> = match &ours[0] {
+            CompactIndex::Slice { start, stop, step } => {
+                let step = usize::try_from(*step).unwrap();
+                let all = (*start..*stop).step_by(step);
+                all.map(u64::cast_signed).collect()
+            }
+            CompactIndex::List(list) => list.clone(),
+        };
+        let truth: Vec<i64> = numbers(&case["protocol_local_indices"]);
+        assert_eq!(enumerated, truth, "{id}");
+        let theirs = &case["head"]["global_slice"];
+        match theirs {
+            Value::Object(_) => {
+                let theirs = taken(&theirs["slice"], dict.size().cast_signed());
+                let theirs: Vec<i64> = theirs.iter().map(|&g| i64::try_from(g).unwrap()).collect();
+                assert_eq!(enumerated, theirs, "{id}");
+                let is_slice = matches!(ours[0], CompactIndex::Slice { .. });
+                assert!(is_slice, "{id}");
+                agreed += 1;
+            }
+            Value::String(error) => {
+                assert_eq!((&**error, dict.dist_type()), ("AttributeError", "c"));
+                broken += 1;
+            }
+            _ => {
+                assert!(theirs.is_null() && dict.dist_type() == "u", "{id}");
+                unanswered += 1;
+            }
+        }
+    }
+    assert_eq!((agreed, broken, unanswered), (37, 20, 4));
+}
+
+/// `slice_owners` and `slice_maps`: which coordinates a slice lies on, and its maps, without the
+/// ranks that hold nothing. Its cyclic maps have neither (an `AttributeError`).
+#[test]
+fn owners_and_maps_of_slices() {
+    let (mut owners, mut maps, mut broken) = (0, 0, 0);
+    for case in fixture(include_str!("../fixtures/maps.json")) {
+        if case["kind"] != "owners" {
+            continue;
+        }
+        let id = case["id"].as_str().unwrap();
+        let dims = [global_dim(&case["global_dim_data"])];
+        let d = Distribution::from_global_dim_data(&dims, 16).unwrap();
+        let sliced = |row: &Value| d.slice(&[slice_of(&row[0]).into()]).unwrap();
+        let Some(rows) = case["slice_owners"].as_array() else {
+            assert_eq!(case["global_dim_data"]["dist_type"], "c", "{id}");
+            broken += 1;
+            continue;
+        };
+        for row in rows {
+            let sliced = sliced(row);
+            let has = |&rank: &usize| {
+                let local = sliced.local(rank);
+                local.is_some_and(|parts| parts[0].len() > 0)
+            };
+            let ours: Vec<usize> = (0..d.ranks()).filter(has).collect();
+            assert_eq!(ours, numbers::<usize>(&row[1]), "{id} {row}");
+            owners += 1;
+        }
+        for row in case["slice_maps"].as_array().unwrap() {
+            let new = sliced(row).into_distribution().drop_empty();
+            let theirs = row[1].as_array().unwrap();
+            assert_eq!(new.targets().len(), theirs.len(), "{id} {row}");
+            for (&rank, theirs) in new.targets().iter().zip(theirs) {
+                let ours = new.dim_data(rank).unwrap();
+                assert!(same_dict(&ours.dims()[0], theirs), "{id} {row}");
+                maps += 1;
+            }
+        }
+    }
+    assert_eq!((owners, maps, broken), (18, 23, 1));
 }
