@@ -1,5 +1,6 @@
 //! [`load_hdf5`]: a dataset as a distributed array.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use dap_protocol::{DimData, DistBuffer, Element, ElementType, HostArray, copy_bytes_to_elements};
@@ -40,7 +41,7 @@ impl<'a> From<&'a DimData> for Wanted<'a> {
 /// Loads one dataset of an HDF5 file, each rank its part. Collective; equal paths, keys and element types.
 ///
 /// All that a rank's part stores is read, communication padding too, so that no halo exchange is needed after it. Unstructured
-/// indices may come in any order. Elements of either byte order are read, of exactly the type asked for: nothing is converted.
+/// indices may come in any order; a scalar is read by every rank. Elements of either byte order are read, of exactly the type asked for: nothing is converted.
 ///
 /// The dataset may be anybody's, as long as its elements lie in one piece ([`Storage::Contiguous`](super::Storage)), which is what
 /// h5py writes where it is not told otherwise. Chunked, compressed, compact, virtual and external datasets are refused by name.
@@ -82,10 +83,10 @@ pub fn load_hdf5<'a, T: Element>(
         Wanted::Distribution(_) => "a distribution",
         Wanted::DimData(_) => "dim_data",
     };
-    same(comm, "path", &path.to_string_lossy())?;
-    same(comm, "key", key)?;
-    same(comm, "element type", &T::TYPE.to_string())?;
-    same(comm, "kind of part", kind)?;
+    same(comm, "path", path.as_os_str().as_bytes())?;
+    same(comm, "key", key.as_bytes())?;
+    same(comm, "element type", T::TYPE.to_string().as_bytes())?;
+    same(comm, "kind of part", kind.as_bytes())?;
     let found = by_rank_0(comm, path, key, || {
         let found = find(path, key)?;
         found.offset()?; // all that is not read yet is refused here
@@ -104,6 +105,8 @@ pub fn load_hdf5<'a, T: Element>(
         });
     }
     let (dim_data, distribution) = placed(comm, &found, wanted, &refused)?;
+    // a scalar is read by every rank: no dictionary can say that one has none
+    let distribution = distribution.filter(|_| dim_data.ndim() > 0);
     let file = comm.open_shared(path, FileMode::Read)?;
     let start = found.offset().map_err(refused)?;
     let array = agree(comm, zeros::<T>(&dim_data))?;

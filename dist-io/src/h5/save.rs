@@ -73,10 +73,10 @@ where
     let path = path.as_ref();
     let part = array.distarray();
     let element = part.buffer().element_type();
-    same(comm, "path", &path.to_string_lossy())?;
-    same(comm, "key", key)?;
-    same(comm, "mode", mode.letters())?;
-    same(comm, "element type", &element.to_string())?;
+    same(comm, "path", path.as_os_str().as_bytes())?;
+    same(comm, "key", key.as_bytes())?;
+    same(comm, "mode", mode.letters().as_bytes())?;
+    same(comm, "element type", element.to_string().as_bytes())?;
     let Some(descriptor) = element::descriptor(element) else {
         return Err(IoError::NoHdf5Type { element });
     };

@@ -10,13 +10,13 @@ use serde::de::DeserializeOwned;
 use super::Refusal;
 use crate::IoError;
 
-/// Checks that every rank gave the same text. Collective.
+/// Checks that every rank gave the same bytes, a text as a rule. Collective.
 pub(super) fn same(
     comm: &(impl Communicator + ?Sized),
     what: &'static str,
-    given: &str,
+    given: &[u8],
 ) -> Result<(), IoError> {
-    let all = comm.all_gather_v(given.as_bytes())?;
+    let all = comm.all_gather_v(given)?;
     let text = |rank: usize| String::from_utf8_lossy(&all[rank]).into_owned();
     match all.iter().position(|other| *other != all[0]) {
         None => Ok(()),

@@ -5,7 +5,7 @@ use dist_io::{Direction, FileLayout, IoError, IoPlan, Strategy, read_elements, w
 use dist_maps::{Distribution, testkit};
 use proptest::prelude::*;
 
-use crate::support::{every_kind, flat_indices, owned_positions};
+use crate::support::{every_kind, flat_indices, owned_positions, temporary};
 
 /// The bytes of the element at a flat index.
 fn bytes(flat: u64, item: usize) -> Vec<u8> {
@@ -30,7 +30,7 @@ fn part_bytes(d: &Distribution, rank: usize, item: usize, padding: Option<u8>) -
 }
 
 fn round_trip(d: &Distribution, item: usize, strategy: Strategy) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = temporary();
     let path = folder.path().join("elements");
     let size: u64 = d.global_shape().iter().product();
     let plan = |direction| {
@@ -89,7 +89,7 @@ fn padding_stays_out_of_the_file_and_is_filled_from_it() {
 
 #[test]
 fn an_error_of_one_rank_is_that_of_all() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = temporary();
     let path = folder.path().join("elements");
     let d = Distribution::over(3).shape([6]).block(0).build().unwrap();
     let plan = IoPlan::new(&d, 4, FileLayout::Contiguous, Direction::Write).unwrap();

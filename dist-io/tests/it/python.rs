@@ -13,7 +13,7 @@ use dist_maps::Distribution;
 use half::f16;
 use num_complex::Complex;
 
-use crate::support::{Value, every_kind, part_with};
+use crate::support::{Value, every_kind, part_with, temporary};
 
 /// What the script printed; `None`, and a word about it, where there is no h5py.
 fn h5py(command: &str, folder: &Path) -> Option<String> {
@@ -52,7 +52,7 @@ fn save<T: Value>(path: &Path, ranks: usize) {
 
 #[test]
 fn h5py_reads_what_ranks_wrote() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = temporary();
     let path = folder.path().join("ours.h5");
     save::<bool>(&path, 3);
     save::<i8>(&path, 4);
@@ -106,7 +106,7 @@ fn load<T: Value>(path: &Path, key: &str) {
 
 #[test]
 fn ranks_read_what_h5py_wrote() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = temporary();
     if h5py("make", folder.path()).is_none() {
         return;
     }

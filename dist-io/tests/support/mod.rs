@@ -194,6 +194,11 @@ pub fn every_kind(ranks: usize) -> Vec<(&'static str, Distribution)> {
     ]
 }
 
+/// A temporary folder, in memory where there is such a file system: saves are synced, and a busy disk takes its time.
+pub fn temporary() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().expect("a folder"))
+}
+
 /// One temporary folder for all ranks, made and removed by the first.
 pub struct Folder {
     path: PathBuf,
@@ -202,7 +207,7 @@ pub struct Folder {
 
 impl Folder {
     pub fn new(comm: &dyn Communicator) -> Self {
-        let made = (comm.rank() == 0).then(|| tempfile::tempdir().expect("a folder"));
+        let made = (comm.rank() == 0).then(temporary);
         let path = made.as_ref().map_or(Vec::new(), |made| {
             made.path().as_os_str().as_encoded_bytes().to_vec()
         });
