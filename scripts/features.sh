@@ -9,6 +9,8 @@ while read -r crate features; do
     name="features-$crate-$features"
     if [ "$features" = mpi ] && ! have_mpi; then
         skip "$name" "no MPI ($MPI_PACKAGES)"
+    elif [ "$features" = hdf5 ] && ! have_hdf5; then
+        skip "$name" "no HDF5 ($HDF5_PACKAGES)"
     elif [ "$features" = - ]; then
         step "$name" cargo "${check[@]}" -q -p "$crate" --lib --no-default-features "${deny[@]}"
     else

@@ -17,6 +17,22 @@ MPIRUN=(mpirun --oversubscribe --mca mpi_yield_when_idle 1)
 # Debian packages of the feature `mpi` (bindgen reads mpi.h through libclang).
 MPI_PACKAGES="libopenmpi-dev openmpi-bin libclang-dev pkg-config"
 
+# Debian packages of the feature `hdf5`: the parallel build does for the serial lanes too, so that HDF5 is built against once.
+HDF5_PACKAGES="libhdf5-openmpi-dev pkg-config"
+
+# Where HDF5 lies is said outright: beside another HDF5, pkg-config may name that one.
+find_hdf5() {
+    local folder
+    [ -z "${HDF5_DIR:-}" ] || return 0
+    for folder in /usr/lib/*/hdf5/openmpi /usr/lib/*/hdf5/serial; do
+        if [ -e "$folder/include/hdf5.h" ]; then
+            export HDF5_DIR=$folder
+            return
+        fi
+    done
+}
+find_hdf5
+
 # missing PACKAGE...: those that are not installed. Without dpkg nothing can be said of packages:
 # then the programs themselves decide (have_mpi).
 missing() {
@@ -46,6 +62,7 @@ install() {
     [ -z "$wanted" ] || echo "missing Debian packages: ${wanted% } (apt-get install ${wanted% })"
 }
 
+have_hdf5() { [ -n "${HDF5_DIR:-}" ] || pkg-config --exists hdf5 2>/dev/null; }
 # Whether the feature can be built: without dpkg the compiler and the launcher stand for the rest.
 # shellcheck disable=SC2086
 have_mpi() { command -v mpicc >/dev/null && command -v mpirun >/dev/null && [ -z "$(missing $MPI_PACKAGES)" ]; }
@@ -53,7 +70,8 @@ have_mpi() { command -v mpicc >/dev/null && command -v mpirun >/dev/null && [ -z
 # One set of features for the runs over all crates, so that nothing is built twice: all that this machine can build.
 # The sets that this leaves out are features.sh's.
 workspace() {
-    WORKSPACE=(--workspace --features "$(scripts/pure-features.py $(have_mpi && echo --mpi))")
+    find_hdf5 # it may have been installed since
+    WORKSPACE=(--workspace --features "$(scripts/pure-features.py $(have_mpi && echo --mpi) $(have_hdf5 && echo --hdf5))")
 }
 
 # skip NAME REASON: counted, and said again at the end.

@@ -5,7 +5,7 @@
 #
 # Variables: MPI_TEST_TIMEOUT, seconds for each run (300); MPI_TEST_ARGS, arguments for the binary;
 # MPIRUN_ARGS, further arguments for mpirun; CARGO_FLAGS, for example --release.
-# Needs (Debian) openmpi-bin libopenmpi-dev libclang-dev pkg-config, and python3.
+# Needs (Debian) openmpi-bin libopenmpi-dev libclang-dev pkg-config, and python3; dist-io libhdf5-openmpi-dev too.
 set -euo pipefail
 
 if [ $# -lt 3 ]; then
@@ -14,7 +14,7 @@ if [ $# -lt 3 ]; then
 fi
 crate=$1 test=$2
 shift 2
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/lib.sh"
 
 for tool in cargo mpirun timeout python3; do
     if ! command -v "$tool" >/dev/null; then
@@ -25,8 +25,9 @@ done
 
 messages=$(mktemp)
 trap 'rm -f "$messages"' EXIT
+workspace
 # shellcheck disable=SC2086
-cargo test ${CARGO_FLAGS:-} --workspace --features "$(scripts/pure-features.py --mpi)" --test "$test" --no-run \
+cargo test ${CARGO_FLAGS:-} "${WORKSPACE[@]}" --test "$test" --no-run \
     --message-format=json-render-diagnostics >"$messages"
 binary=$(python3 - "$crate" "$test" "$messages" <<'PYTHON'
 import json, pathlib, sys

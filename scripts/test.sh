@@ -27,10 +27,23 @@ mpi() {
     # shellcheck disable=SC2086
     step mpi-dist-comm scripts/mpi-test.sh dist-comm mpi $MPI_RANKS
     # shellcheck disable=SC2086
+    if have_hdf5; then step mpi-dist-io scripts/mpi-test.sh dist-io mpi 1 2 4; else skip mpi-dist-io "no HDF5 ($HDF5_PACKAGES)"; fi
+    # shellcheck disable=SC2086
     step mpi-local-array env MPI_TEST_ARGS=--mpi scripts/mpi-test.sh local-array cases $MPI_RANKS
     # shellcheck disable=SC2086
     step mpi-integration-tests scripts/mpi-test.sh integration-tests mpi $MPI_RANKS
     step demo-mpi scripts/demo-mpi.sh 4 dev
+}
+
+# A Python with h5py for the tests of dist-io; without one they say that they are skipped.
+h5py() {
+    local venv=$PWD/$TARGET/h5py-venv
+    case $TARGET in /*) venv=$TARGET/h5py-venv ;; esac
+    if ! "$venv/bin/python" -c 'import h5py' 2>/dev/null; then
+        rm -rf "$venv"
+        { python3 -m venv "$venv" && "$venv/bin/pip" install -q --only-binary :all: h5py; } >"$LOGS/pip-h5py.log" 2>&1 || rm -rf "$venv"
+    fi
+    if [ -x "$venv/bin/python" ]; then export DIST_IO_PYTHON=$venv/bin/python; fi
 }
 
 # Products by somebody else's BLAS, linked as a program would.
@@ -51,7 +64,7 @@ faults() {
 }
 
 # shellcheck disable=SC2086
-install $MPI_PACKAGES python3-venv libopenblas-dev
+install $MPI_PACKAGES $HDF5_PACKAGES python3-venv libopenblas-dev
 workspace
 
 case $what in
@@ -66,7 +79,10 @@ case $what in
         step doc env RUSTDOCFLAGS="-D warnings" cargo doc "${WORKSPACE[@]}" --no-deps
         # --show-output so that a test that cannot run is heard. Those of MPI run on one rank here, and start mpirun by
         # themselves where they need more.
+        h5py
+        have_hdf5 || skip hdf5 "no HDF5 ($HDF5_PACKAGES); dist-io is tested without it"
         step tests cargo test --no-fail-fast "${WORKSPACE[@]}" -- --show-output
+        if have_hdf5; then step tests-without-hdf5 cargo test -p dist-io; fi
         for ranks in 4 7; do step "demo-$ranks" make demo RANKS=$ranks; done
         mpi
         blas

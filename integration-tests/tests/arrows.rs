@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dap-protocol", &[]),
     ("large-pages", &[]),
     ("dist-comm", &["large-pages"]),
+    ("dist-io", &["dap-protocol", "dist-comm", "dist-maps"]),
     ("dist-maps", &["dap-protocol", "large-pages"]),
     ("dnpy-format", &["dap-protocol", "dist-maps", "large-pages"]),
     (

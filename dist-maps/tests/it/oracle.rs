@@ -408,7 +408,7 @@ fn index_maps_by_slice() {
         let d = Distribution::from_axes(vec![axis], ranks, targets).unwrap();
         assert_eq!(
             d.dim_data(here).unwrap().dims(),
-            std::slice::from_ref(dict),
+            std::slice::from_ref(&dict),
             "{id}"
         );
         for row in rows {

@@ -1,0 +1,180 @@
+//! Carrying out a plan: [`write_elements`] and [`read_elements`], on any file whose elements lie in one piece.
+//!
+//! Elements are moved as bytes, so one copy of this code serves all element types.
+
+mod exchange;
+
+use dist_comm::agree::agree;
+use dist_comm::{CommError, Communicator, SharedFile};
+
+use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy};
+
+/// Writes what every rank owns to a file, from byte `start` on. Collective; equal plans, and one file.
+///
+/// `elements` is the rank's buffer in C order, padding included; padding is not written. Nothing is synced.
+///
+/// ```
+/// use dist_comm::{Communicator, FileMode, SharedFileOps, ThreadComm};
+/// use dist_io::{Direction, FileLayout, IoPlan, read_elements, write_elements};
+/// use dist_maps::Distribution;
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("numbers");
+/// let cyclic = Distribution::over(2).shape([5]).cyclic(0).build()?;
+/// let plan = IoPlan::new(&cyclic, 1, FileLayout::Contiguous, Direction::Write)?;
+/// ThreadComm::run(2, |comm| {
+///     let file = comm.open_shared(&path, FileMode::Create)?;
+///     let mine: &[u8] = [&[10, 12, 14][..], &[11, 13]][comm.rank()];
+///     write_elements(comm, &*file, 2, &plan, mine)?; // two bytes are left to a header
+///     Ok::<_, dist_io::IoError>(())
+/// })?;
+/// assert_eq!(std::fs::read(&path)?, [0, 0, 10, 11, 12, 13, 14]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The same on every rank: [`IoError::Ranks`], [`IoError::Direction`] for a plan to read or for a chunked file,
+/// [`IoError::Agreed`] when a buffer has another length or a rank has no memory or cannot write, [`IoError::Comm`].
+pub fn write_elements(
+    comm: &(impl Communicator + ?Sized),
+    file: &dyn SharedFile,
+    start: u64,
+    plan: &IoPlan,
+    elements: &[u8],
+) -> Result<IoReport, IoError> {
+    let rank = check(comm, plan, Direction::Write, elements.len())?;
+    let mut report = IoReport {
+        strategy: plan.strategy(),
+        file_bytes: 0,
+        requests: 0,
+        exchanged_bytes: 0,
+        offset: start,
+    };
+    let requests = agree(comm, plan.requests(rank))?;
+    let item = plan.item_size();
+    let mut write = |from: &[u8]| -> Result<(), CommError> {
+        for run in requests.runs() {
+            let bytes = &from[run.local * item..(run.local + run.len) * item];
+            file.write_at(start + run.offset, bytes)?;
+            report.file_bytes += bytes.len() as u64;
+            report.requests += 1;
+        }
+        Ok(())
+    };
+    match plan.strategy() {
+        Strategy::Direct => agree(comm, write(elements))?,
+        Strategy::TwoPhase => {
+            let redist = agree(comm, plan.exchange(rank))?.ok_or(NO_EXCHANGE)?;
+            let mut slab = agree(comm, room(requests.elements(), item))?;
+            let exchanged = exchange::exchange(comm, &redist, item, elements, &mut slab)?;
+            agree(comm, write(&slab))?;
+            report.exchanged_bytes = exchanged;
+        }
+    }
+    Ok(report)
+}
+
+/// Reads what every rank stores from a file, from byte `start` on: communication padding too. Collective; equal plans, and one
+/// file.
+///
+/// `elements` is the rank's buffer in C order, padding included.
+///
+/// # Errors
+/// As [`write_elements`]; [`IoError::Agreed`] also when the file ends too early.
+pub fn read_elements(
+    comm: &(impl Communicator + ?Sized),
+    file: &dyn SharedFile,
+    start: u64,
+    plan: &IoPlan,
+    elements: &mut [u8],
+) -> Result<IoReport, IoError> {
+    let rank = check(comm, plan, Direction::Read, elements.len())?;
+    let mut report = IoReport {
+        strategy: plan.strategy(),
+        file_bytes: 0,
+        requests: 0,
+        exchanged_bytes: 0,
+        offset: start,
+    };
+    let requests = agree(comm, plan.requests(rank))?;
+    let item = plan.item_size();
+    let mut read = |to: &mut [u8]| -> Result<(), CommError> {
+        for run in requests.runs() {
+            let bytes = &mut to[run.local * item..(run.local + run.len) * item];
+            file.read_at(start + run.offset, bytes)?;
+            report.file_bytes += bytes.len() as u64;
+            report.requests += 1;
+        }
+        Ok(())
+    };
+    match plan.strategy() {
+        Strategy::Direct => agree(comm, read(elements))?,
+        Strategy::TwoPhase => {
+            let redist = agree(comm, plan.exchange(rank))?.ok_or(NO_EXCHANGE)?;
+            let mut slab = agree(comm, room(requests.elements(), item))?;
+            agree(comm, read(&mut slab))?;
+            report.exchanged_bytes = exchange::exchange(comm, &redist, item, &slab, elements)?;
+        }
+    }
+    Ok(report)
+}
+
+/// What a plan whose strategy is two-phase does not answer.
+const NO_EXCHANGE: IoError = IoError::Overflow {
+    what: "exchange of a direct plan",
+};
+
+/// Zeros for this many elements.
+pub(crate) fn room(elements: usize, item: usize) -> Result<Vec<u8>, IoError> {
+    let bytes = elements.saturating_mul(item);
+    let mut room = Vec::new();
+    room.try_reserve_exact(bytes)
+        .map_err(|_| IoError::Memory { bytes })?;
+    room.resize(bytes, 0);
+    Ok(room)
+}
+
+/// Checks what every rank gave; its rank.
+fn check(
+    comm: &(impl Communicator + ?Sized),
+    plan: &IoPlan,
+    asked: Direction,
+    given: usize,
+) -> Result<usize, IoError> {
+    let rank = comm.rank();
+    let ranks = plan.distribution().ranks();
+    if ranks != comm.size() {
+        return Err(IoError::Ranks {
+            what: "the plan",
+            given: ranks,
+            allowed: comm.size(),
+        });
+    }
+    if plan.direction() != asked || *plan.layout() != FileLayout::Contiguous {
+        return Err(IoError::Direction {
+            given: format!("{}, {}", plan.direction(), plan.layout()),
+            asked: match asked {
+                Direction::Read => "read a contiguous file",
+                Direction::Write => "write a contiguous file",
+            },
+        });
+    }
+    let stored = plan.distribution().local_shape(rank);
+    let allowed = if plan.distribution().grid_rank(rank).is_none() {
+        0
+    } else {
+        let bytes = stored
+            .iter()
+            .try_fold(plan.item_size(), |bytes, &n| bytes.checked_mul(n));
+        bytes.unwrap_or(usize::MAX)
+    };
+    // the buffer of an inactive rank of a scalar holds one element, which nobody looks at
+    let fits = given == allowed || plan.distribution().grid_rank(rank).is_none();
+    let outcome = if fits {
+        Ok(())
+    } else {
+        Err(IoError::BufferLength { given, allowed })
+    };
+    agree(comm, outcome)?;
+    Ok(rank)
+}

@@ -1,0 +1,29 @@
+//! HDF5 datasets, written and read by all ranks through one serial library.
+//!
+//! The library does what is little and intricate: rank 0 makes the file and the dataset, or looks one up, and asks where its
+//! elements lie. What is much is done without it: every rank writes or reads its bytes there. So no parallel HDF5 is needed,
+//! thread ranks and MPI ranks do the same, and no lock of the library is held while elements move.
+
+mod dataset;
+mod element;
+mod ffi;
+mod load;
+mod metadata;
+mod mode;
+mod publish;
+mod refusal;
+mod save;
+mod together;
+
+pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
+pub use load::{Wanted, load_hdf5};
+pub use mode::{ParseWriteModeError, WriteMode};
+pub use refusal::Refusal;
+pub use save::save_hdf5;
+
+/// The key under which `DistArray` saves an array where none is given.
+pub const DEFAULT_KEY: &str = "buffer";
+
+/// The attributes of a dataset that hold the metadata of all ranks; the names are those of the protocol.
+const VERSION_ATTRIBUTE: &str = "__version__";
+const DIM_DATA_ATTRIBUTE: &str = "dim_data";

@@ -1,0 +1,316 @@
+//! [`DatasetInfo`]: a dataset looked up, and where its elements lie.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use dap_protocol::{DimData, ElementType};
+use hdf5_metno as hdf5;
+use hdf5_metno::dataset::Layout;
+use hdf5_metno::types::{TypeDescriptor, VarLenAscii, VarLenUnicode};
+use serde::{Deserialize, Serialize};
+
+use super::together::{is_regular, names};
+use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, metadata};
+use crate::IoError;
+use crate::layout::shape_text;
+
+/// Byte order of elements in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ByteOrder {
+    /// Lowest byte first.
+    Little,
+    /// Highest byte first.
+    Big,
+}
+
+impl ByteOrder {
+    /// That of this machine.
+    pub const NATIVE: Self = if cfg!(target_endian = "big") {
+        Self::Big
+    } else {
+        Self::Little
+    };
+}
+
+/// How the elements of a dataset are stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Storage {
+    /// In one piece, in C order.
+    Contiguous {
+        /// Byte of the file at which the elements begin; `None` where there is nothing yet, and where the array has no
+        /// elements.
+        offset: Option<u64>,
+    },
+    /// In chunks, perhaps compressed.
+    Chunked {
+        /// Extent of a chunk per dimension, in elements.
+        chunk: Vec<u64>,
+    },
+    /// Among the metadata.
+    Compact,
+    /// In other datasets.
+    Virtual,
+    /// In other files.
+    External,
+}
+
+impl Storage {
+    fn text(&self) -> String {
+        match self {
+            Self::Contiguous { offset: Some(_) } => "in one piece".to_owned(),
+            Self::Contiguous { offset: None } => "nowhere yet: never written".to_owned(),
+            Self::Chunked { chunk } => format!("in chunks of {}", shape_text(chunk)),
+            Self::Compact => "among the metadata (compact)".to_owned(),
+            Self::Virtual => "in other datasets (virtual)".to_owned(),
+            Self::External => "in other files (external)".to_owned(),
+        }
+    }
+}
+
+/// What there is to know of a dataset before any element is read.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct DatasetInfo {
+    /// Extent per dimension, in elements.
+    pub shape: Vec<u64>,
+    /// The element type.
+    pub element: ElementType,
+    /// The byte order of the elements; this machine's where they are single bytes.
+    pub byte_order: ByteOrder,
+    /// How the elements are stored; with an offset, whoever can read a file can read them.
+    pub storage: Storage,
+    /// The metadata of all ranks that saved it, by rank; `None` where it was not saved by ranks.
+    pub dim_data: Option<Vec<DimData>>,
+}
+
+/// Looks a dataset up. Local: one rank, or a program without ranks.
+///
+/// # Errors
+/// [`IoError::Hdf5`] with what is wrong with the file or the key; also when the elements are of a type that is not read yet.
+pub fn inspect_hdf5(path: impl AsRef<Path>, key: &str) -> Result<DatasetInfo, IoError> {
+    let path = path.as_ref();
+    let info = || {
+        let found = find(path, key)?;
+        let dim_data = match &found.dim_data {
+            None => None,
+            Some(_) => Some(found.parts()?),
+        };
+        Ok(DatasetInfo {
+            element: found.element()?,
+            shape: found.shape,
+            byte_order: found.byte_order,
+            storage: found.storage,
+            dim_data,
+        })
+    };
+    info().map_err(|refusal: Refusal| IoError::Hdf5 {
+        path: path.to_owned(),
+        key: key.to_owned(),
+        refusal: Box::new(refusal),
+    })
+}
+
+/// A dataset as rank 0 tells the others of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Found {
+    pub(super) shape: Vec<u64>,
+    /// `NumPy`'s code.
+    code: String,
+    pub(super) byte_order: ByteOrder,
+    storage: Storage,
+    /// Version and text of the metadata, or why there is no text.
+    dim_data: Option<Result<(String, String), String>>,
+}
+
+impl Found {
+    pub(super) fn element(&self) -> Result<ElementType, Refusal> {
+        ElementType::from_numpy_code(&self.code).ok_or_else(|| Refusal::ElementType {
+            given: self.code.clone(),
+        })
+    }
+
+    /// Where the elements begin; 0 where there are none.
+    pub(super) fn offset(&self) -> Result<u64, Refusal> {
+        match self.storage {
+            _ if self.shape.contains(&0) => Ok(0),
+            Storage::Contiguous { offset: Some(at) } => Ok(at),
+            _ => Err(Refusal::Storage {
+                storage: self.storage.text(),
+            }),
+        }
+    }
+
+    /// The metadata of the ranks that saved it.
+    pub(super) fn parts(&self) -> Result<Vec<DimData>, Refusal> {
+        match &self.dim_data {
+            None => Err(Refusal::NoDimData),
+            Some(Err(message)) => Err(Refusal::DimData {
+                message: message.clone(),
+            }),
+            Some(Ok((version, text))) => metadata::from_text(text, version, &self.shape),
+        }
+    }
+}
+
+/// Looks a dataset up.
+pub(super) fn find(path: &Path, key: &str) -> Result<Found, Refusal> {
+    let names = names(key)?;
+    let bytes = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
+    let file = hdf5::File::open(path).map_err(|error| not_opened(path, error))?;
+    let dataset = walk(&file, &names)?;
+    let ask = Refusal::library;
+    let space = dataset.space().map_err(ask("ask for the shape"))?;
+    if space.is_null() {
+        return Err(Refusal::NullDataspace);
+    }
+    let shape: Vec<u64> = space.shape().into_iter().map(|n| n as u64).collect();
+    let ty = dataset.dtype().map_err(ask("ask for the element type"))?;
+    let (element, byte_order) = element::stored(&ty)?;
+    let storage = storage(&dataset)?;
+    if let Storage::Contiguous {
+        offset: Some(offset),
+    } = storage
+    {
+        let size = element.size() as u64;
+        let len = shape.iter().try_fold(size, |len, &n| len.checked_mul(n));
+        let expected = len.and_then(|len| len.checked_add(offset));
+        let expected = expected.unwrap_or(u64::MAX);
+        if expected > bytes {
+            return Err(Refusal::Truncated {
+                expected,
+                found: bytes,
+            });
+        }
+    }
+    let dim_data = attribute(&dataset, DIM_DATA_ATTRIBUTE).map(|text| {
+        let version = attribute(&dataset, VERSION_ATTRIBUTE)
+            .unwrap_or_else(|| Err("no __version__ beside it".to_owned()));
+        Ok((version?, text?))
+    });
+    Ok(Found {
+        shape,
+        code: element.numpy_code().unwrap_or_default().to_owned(),
+        byte_order,
+        storage,
+        dim_data,
+    })
+}
+
+/// Why the library did not open a file.
+pub(super) fn not_opened(path: &Path, error: hdf5::Error) -> Refusal {
+    match has_signature(path) {
+        Ok(true) => Refusal::library("open")(error),
+        Ok(false) => Refusal::NotHdf5,
+        Err(error) => Refusal::os("open")(error),
+    }
+}
+
+/// Whether the format's signature stands where it may: at byte 0, 512, 1024, 2048, ...
+fn has_signature(path: &Path) -> std::io::Result<bool> {
+    let file = File::open(path)?;
+    let len = file.metadata()?.len();
+    let mut at = 0_u64;
+    while at.saturating_add(8) <= len {
+        let mut found = [0; 8];
+        file.read_exact_at(&mut found, at)?;
+        if found == *b"\x89HDF\r\n\x1a\n" {
+            return Ok(true);
+        }
+        at = if at == 0 { 512 } else { at.saturating_mul(2) };
+    }
+    Ok(false)
+}
+
+/// What an object is, under a name that exists; `None` where a link leads nowhere.
+pub(super) fn kind_at(file: &hdf5::File, path: &str) -> Option<hdf5::LocationType> {
+    file.loc_type_by_name(path).ok()
+}
+
+/// Opens the dataset, or says which name on the way is wrong.
+fn walk(file: &hdf5::File, names: &[&str]) -> Result<hdf5::Dataset, Refusal> {
+    let mut path = String::new();
+    for (i, name) in names.iter().enumerate() {
+        if i > 0 {
+            path.push('/');
+        }
+        path.push_str(name);
+        let missing = || Refusal::MissingKey {
+            missing: path.clone(),
+        };
+        if !file.link_exists(&path) {
+            return Err(missing());
+        }
+        let kind = kind_at(file, &path).ok_or_else(missing)?;
+        match (kind, i + 1 == names.len()) {
+            (hdf5::LocationType::Dataset, true) | (hdf5::LocationType::Group, false) => {}
+            (hdf5::LocationType::Group, true) => {
+                return Err(Refusal::NotADataset {
+                    kind: "group".to_owned(),
+                });
+            }
+            (_, true) => {
+                return Err(Refusal::NotADataset {
+                    kind: "named datatype".to_owned(),
+                });
+            }
+            (_, false) => return Err(Refusal::NotAGroup { at: path }),
+        }
+    }
+    file.dataset(&path)
+        .map_err(Refusal::library("open the dataset"))
+}
+
+fn storage(dataset: &hdf5::Dataset) -> Result<Storage, Refusal> {
+    let how = dataset
+        .dcpl()
+        .map_err(Refusal::library("ask how the elements are stored"))?;
+    if !how.external().is_empty() {
+        return Ok(Storage::External);
+    }
+    Ok(match how.layout() {
+        Layout::Contiguous => Storage::Contiguous {
+            offset: dataset.offset(),
+        },
+        Layout::Compact => Storage::Compact,
+        Layout::Chunked => {
+            let chunk = how.chunk().unwrap_or_default();
+            Storage::Chunked {
+                chunk: chunk.into_iter().map(|n| n as u64).collect(),
+            }
+        }
+        Layout::Virtual => Storage::Virtual,
+    })
+}
+
+/// The text of an attribute; `None` where there is no such attribute, an error where it is no text.
+fn attribute(dataset: &hdf5::Dataset, name: &str) -> Option<Result<String, String>> {
+    let names = dataset.attr_names().ok()?;
+    if !names.iter().any(|known| known == name) {
+        return None;
+    }
+    let read = || -> hdf5::Result<Option<String>> {
+        let attribute = dataset.attr(name)?;
+        if !attribute.space()?.is_scalar() {
+            return Ok(None);
+        }
+        Ok(match attribute.dtype()?.to_descriptor()? {
+            TypeDescriptor::VarLenUnicode => Some(
+                attribute
+                    .read_scalar::<VarLenUnicode>()?
+                    .as_str()
+                    .to_owned(),
+            ),
+            TypeDescriptor::VarLenAscii => {
+                Some(attribute.read_scalar::<VarLenAscii>()?.as_str().to_owned())
+            }
+            _ => None,
+        })
+    };
+    Some(match read() {
+        Ok(Some(text)) => Ok(text),
+        Ok(None) => Err(format!("{name} is no text of variable length")),
+        Err(error) => Err(error.to_string()),
+    })
+}

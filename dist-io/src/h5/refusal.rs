@@ -1,0 +1,115 @@
+//! [`Refusal`]: what can be wrong with a file, and with a name in it.
+
+use serde::{Deserialize, Serialize};
+
+/// What is wrong with an HDF5 file, or with a name in it. Rank 0 finds out, every rank gets the same value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There is no such file.
+    #[error("there is no such file")]
+    NotFound,
+    /// A directory, a device or a pipe.
+    #[error("this is no regular file")]
+    NotAFile,
+    /// A path without a last component.
+    #[error("this is no file name")]
+    FileName,
+    /// A file that is not to be replaced is there.
+    #[error("the file exists, and mode \"w-\" makes a new one")]
+    Exists,
+    /// The operating system refused.
+    #[error("{operation}: {message}")]
+    Os {
+        /// What was tried.
+        operation: String,
+        /// The operating system's answer.
+        message: String,
+    },
+    /// A file of another format, or one cut off within its first bytes.
+    #[error("this is no HDF5 file")]
+    NotHdf5,
+    /// The file ends before the elements do.
+    #[error("the elements should end at byte {expected}, the file ends at byte {found}")]
+    Truncated {
+        /// Where they should end.
+        expected: u64,
+        /// Where the file ends.
+        found: u64,
+    },
+    /// The HDF5 library refused, with its own words.
+    #[error("{operation}: {message}")]
+    Library {
+        /// What was tried.
+        operation: String,
+        /// The library's answer.
+        message: String,
+    },
+    /// A key that names nothing that could be there.
+    #[error("{given:?} is no key, allowed: names joined by \"/\", none of them empty or \".\"")]
+    Key {
+        /// What was given.
+        given: String,
+    },
+    /// There is no such dataset.
+    #[error("there is no {missing:?} in this file")]
+    MissingKey {
+        /// The part of the key, from the front, that is not there.
+        missing: String,
+    },
+    /// The key is that of something else.
+    #[error("this is a {kind}, not a dataset")]
+    NotADataset {
+        /// What it is.
+        kind: String,
+    },
+    /// A part of the key that is not the last one is no group.
+    #[error("{at:?} is no group, so nothing can be in it")]
+    NotAGroup {
+        /// The part of the key, from the front.
+        at: String,
+    },
+    /// The key is taken; nothing is overwritten.
+    #[error("the key exists already")]
+    KeyExists,
+    /// A dataset of a null dataspace has no elements and no shape.
+    #[error("the dataset has a null dataspace: there is nothing to read")]
+    NullDataspace,
+    /// Elements that do not lie in one piece in this file. Not read yet.
+    #[error("the elements are stored {storage}; only contiguous ones are read yet")]
+    Storage {
+        /// How they are stored.
+        storage: String,
+    },
+    /// Elements of a type that is not read yet.
+    #[error("the elements are {given}; read are bool, integers, f16, f32, f64 and complex numbers")]
+    ElementType {
+        /// The library's name for the type.
+        given: String,
+    },
+    /// The dataset does not say how it was distributed.
+    #[error("the dataset has no attribute \"dim_data\": give a distribution")]
+    NoDimData,
+    /// The attribute that says how the dataset was distributed cannot be used.
+    #[error("the attribute \"dim_data\": {message}")]
+    DimData {
+        /// Why not.
+        message: String,
+    },
+}
+
+impl Refusal {
+    pub(super) fn os(operation: &str) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| Self::Os {
+            operation: operation.to_owned(),
+            message: error.to_string(),
+        }
+    }
+
+    pub(super) fn library(operation: &str) -> impl FnOnce(hdf5_metno::Error) -> Self {
+        move |error| Self::Library {
+            operation: operation.to_owned(),
+            message: error.to_string(),
+        }
+    }
+}

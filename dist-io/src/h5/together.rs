@@ -1,0 +1,95 @@
+//! What ranks do together: compare what they were given, and hear what rank 0 found.
+
+use std::fs;
+use std::path::Path;
+
+use dist_comm::{CommExt, Communicator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Refusal;
+use crate::IoError;
+
+/// Checks that every rank gave the same bytes, a text as a rule. Collective.
+pub(super) fn same(
+    comm: &(impl Communicator + ?Sized),
+    what: &'static str,
+    given: &[u8],
+) -> Result<(), IoError> {
+    let all = comm.all_gather_v(given)?;
+    let text = |rank: usize| String::from_utf8_lossy(&all[rank]).into_owned();
+    match all.iter().position(|other| *other != all[0]) {
+        None => Ok(()),
+        Some(rank) => Err(IoError::Differ {
+            what,
+            rank,
+            given: text(rank),
+            allowed: text(0),
+        }),
+    }
+}
+
+/// What rank 0 finds, on every rank. Collective.
+pub(super) fn by_rank_0<T: Serialize + DeserializeOwned>(
+    comm: &(impl Communicator + ?Sized),
+    path: &Path,
+    key: &str,
+    find: impl FnOnce() -> Result<T, Refusal>,
+) -> Result<T, IoError> {
+    let said = if comm.rank() == 0 {
+        serde_json::to_vec(&find()).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let said = comm.broadcast_vec(0, said)?;
+    let found: Result<T, Refusal> = serde_json::from_slice(&said).unwrap_or_else(|error| {
+        Err(Refusal::Os {
+            operation: "tell the other ranks".to_owned(),
+            message: error.to_string(),
+        })
+    });
+    found.map_err(|refusal| IoError::Hdf5 {
+        path: path.to_owned(),
+        key: key.to_owned(),
+        refusal: Box::new(refusal),
+    })
+}
+
+/// The names that a key consists of.
+pub(super) fn names(key: &str) -> Result<Vec<&str>, Refusal> {
+    let names: Vec<&str> = key.strip_prefix('/').unwrap_or(key).split('/').collect();
+    let wrong = |name: &&str| name.is_empty() || *name == "." || name.contains('\0');
+    if names.iter().any(wrong) {
+        return Err(Refusal::Key {
+            given: key.to_owned(),
+        });
+    }
+    Ok(names)
+}
+
+/// Whether a path is that of a regular file; `None` where there is nothing.
+pub(super) fn is_regular(path: &Path) -> Result<Option<fs::Metadata>, Refusal> {
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_file() => Ok(Some(meta)),
+        Ok(_) => Err(Refusal::NotAFile),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Refusal::os("look at the file")(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_names() {
+        assert_eq!(names("a").unwrap(), ["a"]);
+        assert_eq!(names("/a/b c").unwrap(), ["a", "b c"]);
+        for wrong in ["", "/", "a/", "a//b", "./a", "a\0b"] {
+            assert!(
+                matches!(names(wrong), Err(Refusal::Key { .. })),
+                "{wrong:?}"
+            );
+        }
+    }
+}

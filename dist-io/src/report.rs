@@ -1,0 +1,31 @@
+//! [`IoReport`]: what a read or a write really did.
+
+use std::fmt;
+
+use crate::Strategy;
+
+/// What a read or a write did on this rank. Numbers are those of the calling rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IoReport {
+    /// How the ranks shared the work; the same on all of them.
+    pub strategy: Strategy,
+    /// Bytes read from the file, or written to it.
+    pub file_bytes: u64,
+    /// Reads or writes that this took.
+    pub requests: u64,
+    /// Bytes exchanged with other ranks, sent and received.
+    pub exchanged_bytes: u64,
+    /// Byte of the file at which the elements begin.
+    pub offset: u64,
+}
+
+impl fmt::Display for IoReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} bytes in {} requests from byte {} on, {} bytes exchanged",
+            self.strategy, self.file_bytes, self.requests, self.offset, self.exchanged_bytes
+        )
+    }
+}

@@ -1,0 +1,24 @@
+//! The laws of dist-io, on thread ranks.
+#![allow(
+    clippy::pedantic,
+    missing_docs,
+    unreachable_pub,
+    dead_code,
+    reason = "small numbers, compared exactly"
+)]
+
+#[path = "it/execute.rs"]
+mod execute;
+#[path = "it/plan.rs"]
+mod plan;
+mod support;
+
+#[cfg(feature = "hdf5")]
+#[path = "support/cases.rs"]
+mod cases;
+#[cfg(feature = "hdf5")]
+#[path = "it/h5.rs"]
+mod h5;
+#[cfg(feature = "hdf5")]
+#[path = "it/python.rs"]
+mod python;

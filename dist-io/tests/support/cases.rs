@@ -1,0 +1,526 @@
+//! Cases of HDF5 files for any communicator: on thread ranks, and under `mpirun`.
+
+use std::fs;
+use std::path::Path;
+
+use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray, Order, ProtocolVersion};
+use dist_comm::{CommExt, Communicator};
+use dist_io::{
+    ByteOrder, IoError, Refusal, Storage, Strategy, Wanted, WriteMode, inspect_hdf5, load_hdf5,
+    save_hdf5,
+};
+use dist_maps::Distribution;
+use half::f16;
+use num_complex::Complex;
+
+use crate::support::{Failure, Folder, Outcome, Value, ensure, every_kind, part_with};
+
+/// A case: its name, and what all ranks call.
+pub type Case = (&'static str, fn(&dyn Communicator) -> Outcome);
+
+/// All of them.
+pub const CASES: &[Case] = &[
+    (
+        "every kind of distribution comes back",
+        every_kind_comes_back,
+    ),
+    ("every element type comes back", every_type_comes_back),
+    ("large arrays go by both strategies", large_arrays),
+    ("scalars and empty arrays are values", scalars_and_empty),
+    ("buffers in any order are saved", any_memory_order),
+    ("modes", modes),
+    ("parts may be anybody's", parts_of_no_array),
+    ("what cannot be saved is refused", refused_saves),
+    ("what cannot be loaded is refused", refused_loads),
+    ("ranks that differ are told so", ranks_that_differ),
+    ("older periodic parts are refused", older_periodic_parts),
+];
+
+fn part<T: Value>(d: &Distribution, comm: &dyn Communicator) -> DistBuffer<HostArray<T>> {
+    part_with(&d.dim_data(comm.rank()).expect("a rank"), None)
+}
+
+/// The error, once it is known to be the same on every rank.
+fn refused<T>(comm: &dyn Communicator, outcome: Result<T, IoError>) -> Result<IoError, Failure> {
+    let text = match &outcome {
+        Ok(_) => "no error".to_owned(),
+        Err(error) => format!("{error:?}"),
+    };
+    let all = comm.all_gather_v(text.as_bytes())?;
+    let all: Vec<_> = all
+        .iter()
+        .map(|text| String::from_utf8_lossy(text))
+        .collect();
+    if all.iter().any(|other| *other != all[0]) {
+        return Err(format!("the ranks say different things: {all:?}").into());
+    }
+    outcome.err().ok_or_else(|| "nothing was refused".into())
+}
+
+fn refusal<T>(comm: &dyn Communicator, outcome: Result<T, IoError>) -> Result<Refusal, Failure> {
+    match refused(comm, outcome)? {
+        IoError::Hdf5 { refusal, .. } => Ok(*refusal),
+        other => Err(format!("another error: {other:?}").into()),
+    }
+}
+
+fn every_kind_comes_back(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("kinds.h5");
+    let kinds = every_kind(comm.size());
+    for (name, d) in &kinds {
+        // what is not owned is not written
+        let mine = part_with::<f64>(&d.dim_data(comm.rank())?, Some(f64::NAN));
+        save_hdf5(&path, &mine, name, WriteMode::Append, comm)?;
+        let back = load_hdf5::<f64>(&path, comm, Wanted::AsSaved, name)?;
+        ensure(back == part(d, comm), || format!("{name}: {back:?}"))?;
+        let info = inspect_hdf5(&path, name)?;
+        let all = (0..comm.size()).map(|rank| d.dim_data(rank));
+        let all: Vec<DimData> = all.collect::<Result<_, _>>()?;
+        ensure(info.shape == [7, 10] && info.dim_data == Some(all), || {
+            format!("{name}: {info:?}")
+        })?;
+        comm.barrier()?; // everybody has looked
+    }
+    for (name, _) in &kinds {
+        for (other, d) in &kinds {
+            let back = load_hdf5::<f64>(&path, comm, d, name)?;
+            ensure(back == part(d, comm), || {
+                format!("{name} as {other}: {back:?}")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn one_type<T: Value>(comm: &dyn Communicator, folder: &Folder) -> Outcome {
+    let path = folder.join("types.h5");
+    let name = T::TYPE.to_string();
+    let d = Distribution::over(comm.size())
+        .shape([5, 9])
+        .block(0)
+        .block_cyclic(1, 2)
+        .build()?;
+    save_hdf5(&path, &part::<T>(&d, comm), &name, WriteMode::Append, comm)?;
+    let back = load_hdf5::<T>(&path, comm, Wanted::AsSaved, &name)?;
+    ensure(back == part(&d, comm), || format!("{name}: {back:?}"))?;
+    let info = inspect_hdf5(&path, &name)?;
+    let right = info.element == T::TYPE && info.byte_order == ByteOrder::NATIVE;
+    let right = right && matches!(info.storage, Storage::Contiguous { offset: Some(_) });
+    ensure(right, || format!("{info:?}"))?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn every_type_comes_back(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    one_type::<bool>(comm, &folder)?;
+    one_type::<i8>(comm, &folder)?;
+    one_type::<i16>(comm, &folder)?;
+    one_type::<i32>(comm, &folder)?;
+    one_type::<i64>(comm, &folder)?;
+    one_type::<u8>(comm, &folder)?;
+    one_type::<u16>(comm, &folder)?;
+    one_type::<u32>(comm, &folder)?;
+    one_type::<u64>(comm, &folder)?;
+    one_type::<f16>(comm, &folder)?;
+    one_type::<f32>(comm, &folder)?;
+    one_type::<f64>(comm, &folder)?;
+    one_type::<Complex<f32>>(comm, &folder)?;
+    one_type::<Complex<f64>>(comm, &folder)
+}
+
+fn large_arrays(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("large.h5");
+    let over = || Distribution::over(comm.size()).shape([60, 500]);
+    for (d, strategy) in [
+        (over().block(0).build()?, Strategy::Direct),
+        (over().cyclic(0).cyclic(1).build()?, Strategy::TwoPhase),
+    ] {
+        let report = save_hdf5(&path, &part::<i32>(&d, comm), "a", WriteMode::Replace, comm)?;
+        // one rank has no short runs
+        let expected = if comm.size() == 1 {
+            Strategy::Direct
+        } else {
+            strategy
+        };
+        ensure(report.strategy == expected, || report.to_string())?;
+        let total = comm.all_gather_value(report.file_bytes)?;
+        ensure(total.iter().sum::<u64>() == 60 * 500 * 4, || {
+            report.to_string()
+        })?;
+        let back = load_hdf5::<i32>(&path, comm, Wanted::AsSaved, "a")?;
+        ensure(back == part(&d, comm), || format!("{strategy}"))?;
+        comm.barrier()?;
+    }
+    Ok(())
+}
+
+fn scalars_and_empty(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("small.h5");
+    let over = || Distribution::over(comm.size());
+    let scalar = over().shape([]).build()?;
+    let empty = over().shape([0, 3]).block(0).build()?;
+    let single = over().shape([1]).cyclic(0).build()?; // every rank but one has nothing
+    for (name, d) in [("scalar", &scalar), ("empty", &empty), ("single", &single)] {
+        save_hdf5(&path, &part::<i64>(d, comm), name, WriteMode::Append, comm)?;
+        let back = load_hdf5::<i64>(&path, comm, d, name)?;
+        ensure(back == part(d, comm), || format!("{name}: {back:?}"))?;
+        let back = load_hdf5::<i64>(&path, comm, Wanted::AsSaved, name)?;
+        ensure(back == part(d, comm), || {
+            format!("{name} as saved: {back:?}")
+        })?;
+    }
+    Ok(())
+}
+
+fn any_memory_order(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("order.h5");
+    let d = Distribution::over(comm.size())
+        .shape([4, 6])
+        .block(1)
+        .build()?;
+    let expected = part::<u16>(&d, comm);
+    let shape: Vec<usize> = expected
+        .dim_data()
+        .local_shape()
+        .iter()
+        .map(|&n| n as usize)
+        .collect();
+    let rows = expected.buffer().data();
+    let columns = (0..shape[1]).flat_map(|j| (0..shape[0]).map(move |i| (i, j)));
+    let columns = columns.map(|(i, j)| rows[i * shape[1] + j]).collect();
+    let turned = HostArray::with_order(shape.clone(), columns, Order::Fortran)?;
+    let turned = DistBuffer::new(expected.dim_data().clone(), turned)?;
+    save_hdf5(&path, &turned, "a", WriteMode::CreateNew, comm)?;
+    let back = load_hdf5::<u16>(&path, comm, Wanted::AsSaved, "a")?;
+    ensure(back == expected, || format!("{back:?}"))
+}
+
+fn modes(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("modes.h5");
+    let d = Distribution::over(comm.size())
+        .shape([6])
+        .block(0)
+        .build()?;
+    let (ints, floats) = (part::<i32>(&d, comm), part::<f32>(&d, comm));
+    save_hdf5(&path, &ints, "run/1/a", WriteMode::CreateNew, comm)?;
+    let before = fs::read(&path)?;
+    comm.barrier()?;
+    let again = save_hdf5(&path, &floats, "b", WriteMode::CreateNew, comm);
+    ensure(refusal(comm, again)? == Refusal::Exists, || {
+        "w- replaces".into()
+    })?;
+    let taken = save_hdf5(&path, &floats, "run/1/a", WriteMode::Append, comm);
+    ensure(refusal(comm, taken)? == Refusal::KeyExists, || {
+        "a overwrites".into()
+    })?;
+    let taken = save_hdf5(&path, &floats, "run", WriteMode::Append, comm);
+    ensure(refusal(comm, taken)? == Refusal::KeyExists, || {
+        "a overwrites a group".into()
+    })?;
+    let inside = save_hdf5(&path, &floats, "run/1/a/b", WriteMode::Append, comm);
+    let at = "run/1/a".to_owned();
+    ensure(refusal(comm, inside)? == Refusal::NotAGroup { at }, || {
+        "in a dataset".into()
+    })?;
+    ensure(fs::read(&path)? == before, || {
+        "a refused save changed the file".into()
+    })?;
+    comm.barrier()?;
+    save_hdf5(&path, &floats, "/run/2/a", WriteMode::Append, comm)?;
+    ensure(
+        load_hdf5::<i32>(&path, comm, &d, "run/1/a")? == ints,
+        || "a lost the first".into(),
+    )?;
+    ensure(
+        load_hdf5::<f32>(&path, comm, &d, "run/2/a")? == floats,
+        || "a".into(),
+    )?;
+    save_hdf5(&path, &floats, "c", WriteMode::Replace, comm)?;
+    let gone = load_hdf5::<i32>(&path, comm, &d, "run/1/a");
+    let missing = "run".to_owned();
+    ensure(
+        refusal(comm, gone)? == Refusal::MissingKey { missing },
+        || "w keeps".into(),
+    )?;
+    ensure(load_hdf5::<f32>(&path, comm, &d, "c")? == floats, || {
+        "w".into()
+    })?;
+    comm.barrier()?;
+    let files: Vec<_> = fs::read_dir(folder.path())?.collect::<Result<_, _>>()?;
+    ensure(files.len() == 1, || format!("left over: {files:?}"))?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn parts_of_no_array(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("parts.h5");
+    let d = Distribution::over(comm.size())
+        .shape([4, 6])
+        .block(0)
+        .build()?;
+    save_hdf5(&path, &part::<i32>(&d, comm), "a", WriteMode::Replace, comm)?;
+    // every rank asks for the same columns, backwards; the others are on no rank
+    let columns = DimDict::unstructured(6, 1, 0, vec![5, 3, 0], false)?;
+    let same = DimData::new(vec![DimDict::whole(4)?, columns]);
+    let back = load_hdf5::<i32>(&path, comm, &same, "a")?;
+    ensure(back == part_with(&same, None), || format!("{back:?}"))?;
+    // a part with more padding than there are ranks for
+    let middle = DimData::new(vec![
+        DimDict::block(4, 4, 1, 0..3)?.with_padding(1, 1)?,
+        DimDict::cyclic(6, 3, 2, 1)?,
+    ]);
+    let back = load_hdf5::<i32>(&path, comm, &middle, "a")?;
+    ensure(back == part_with(&middle, None), || format!("{back:?}"))
+}
+
+fn refused_saves(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let d = Distribution::over(comm.size())
+        .shape([6])
+        .block(0)
+        .build()?;
+    let mine = part::<i32>(&d, comm);
+    let save = |path: &Path, key: &str, mode| save_hdf5(path, &mine, key, mode, comm);
+    for mode in [WriteMode::Replace, WriteMode::CreateNew, WriteMode::Append] {
+        let directory = refusal(comm, save(folder.path(), "a", mode))?;
+        ensure(directory == Refusal::NotAFile, || format!("{directory:?}"))?;
+        let no_parent = refusal(comm, save(&folder.join("no/such/folder.h5"), "a", mode))?;
+        ensure(matches!(no_parent, Refusal::Os { .. }), || {
+            format!("{no_parent:?}")
+        })?;
+        for key in ["", "/", "a//b", "a/"] {
+            let key = refusal(comm, save(&folder.join("key.h5"), key, mode))?;
+            ensure(matches!(key, Refusal::Key { .. }), || format!("{key:?}"))?;
+        }
+    }
+    ensure(!folder.join("key.h5").exists(), || {
+        "a file without a dataset".into()
+    })?;
+    let text = folder.join("text");
+    if comm.rank() == 0 {
+        fs::write(&text, "no HDF5 at all, but of some length")?;
+    }
+    comm.barrier()?;
+    let foreign = refusal(comm, save(&text, "a", WriteMode::Append))?;
+    ensure(foreign == Refusal::NotHdf5, || format!("{foreign:?}"))?;
+    ensure(fs::read(&text)?.starts_with(b"no HDF5"), || {
+        "a refused save wrote".into()
+    })?;
+    // bfloat16 has no HDF5 type here
+    let bf16 = HostArray::new(
+        vec![mine.buffer().data().len()],
+        vec![half::bf16::ONE; mine.buffer().data().len()],
+    )?;
+    let bf16 = DistBuffer::new(mine.dim_data().clone(), bf16)?;
+    let error = refused(
+        comm,
+        save_hdf5(folder.join("b.h5"), &bf16, "a", WriteMode::Replace, comm),
+    )?;
+    ensure(
+        error
+            == IoError::NoHdf5Type {
+                element: ElementType::Bf16,
+            },
+        || format!("{error:?}"),
+    )?;
+    // two ranks say that they are one
+    if comm.size() > 1 {
+        let first = DistBuffer::new(
+            d.dim_data(0)?,
+            part_with::<i32>(&d.dim_data(0)?, None).into_parts().2,
+        )?;
+        let error = refused(
+            comm,
+            save_hdf5(folder.join("c.h5"), &first, "a", WriteMode::Replace, comm),
+        )?;
+        ensure(
+            matches!(error, IoError::Protocol(_) | IoError::Map(_)),
+            || format!("{error:?}"),
+        )?;
+    }
+    comm.barrier()?;
+    let files = fs::read_dir(folder.path())?.count();
+    ensure(files == 1, || format!("{files} files are left over"))?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn refused_loads(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("good.h5");
+    let d = Distribution::over(comm.size())
+        .shape([6])
+        .block(0)
+        .build()?;
+    save_hdf5(
+        &path,
+        &part::<i32>(&d, comm),
+        "group/a",
+        WriteMode::Replace,
+        comm,
+    )?;
+    let load = |path: &Path, key: &str| load_hdf5::<i32>(path, comm, &d, key);
+    let missing = |name: &str| Refusal::MissingKey {
+        missing: name.to_owned(),
+    };
+    for (path, key, expected) in [
+        (folder.join("absent.h5"), "a", Refusal::NotFound),
+        (folder.path().to_owned(), "a", Refusal::NotAFile),
+        (path.clone(), "b", missing("b")),
+        (path.clone(), "group/b", missing("group/b")),
+        (path.clone(), "other/deep/a", missing("other")),
+        (
+            path.clone(),
+            "group",
+            Refusal::NotADataset {
+                kind: "group".to_owned(),
+            },
+        ),
+        (
+            path.clone(),
+            "group/a/b",
+            Refusal::NotAGroup {
+                at: "group/a".to_owned(),
+            },
+        ),
+        (
+            path.clone(),
+            "group//a",
+            Refusal::Key {
+                given: "group//a".to_owned(),
+            },
+        ),
+    ] {
+        let given = refusal(comm, load(&path, key))?;
+        ensure(given == expected, || format!("{key}: {given:?}"))?;
+    }
+    let wrong_type = refused(comm, load_hdf5::<f64>(&path, comm, &d, "group/a"))?;
+    let expected = IoError::ElementType {
+        given: ElementType::I32,
+        allowed: ElementType::F64,
+    };
+    ensure(wrong_type == expected, || format!("{wrong_type:?}"))?;
+    let longer = Distribution::over(comm.size())
+        .shape([7])
+        .block(0)
+        .build()?;
+    let wrong_shape = refused(comm, load_hdf5::<i32>(&path, comm, &longer, "group/a"))?;
+    let expected = IoError::Shape {
+        given: vec![6],
+        allowed: vec![7],
+    };
+    ensure(wrong_shape == expected, || format!("{wrong_shape:?}"))?;
+    let more = Distribution::over(comm.size() + 1)
+        .shape([6])
+        .block(0)
+        .build()?;
+    let ranks = refused(comm, load_hdf5::<i32>(&path, comm, &more, "group/a"))?;
+    ensure(matches!(ranks, IoError::Ranks { .. }), || {
+        format!("{ranks:?}")
+    })?;
+    let outside = DimData::new(vec![DimDict::unstructured(6, 1, 0, vec![2, 6], true)?]);
+    let outside = refused(comm, load_hdf5::<i32>(&path, comm, &outside, "group/a"))?;
+    ensure(outside.to_string().contains("index 6"), || {
+        format!("{outside:?}")
+    })?;
+    // a good file, cut off at many places: an error each time, of whatever kind
+    let whole = fs::read(&path)?;
+    let cut = folder.join("cut.h5");
+    let step = if comm.size() == 1 { 1 } else { 97 };
+    let end = whole.len().min(2048);
+    for len in (0..end).step_by(step).chain([whole.len() - 1]) {
+        if comm.rank() == 0 {
+            fs::write(&cut, &whole[..len])?;
+        }
+        comm.barrier()?;
+        let error = refused(comm, load(&cut, "group/a"))?;
+        ensure(matches!(error, IoError::Hdf5 { .. }), || {
+            format!("cut at {len}: {error:?}")
+        })?;
+        comm.barrier()?;
+    }
+    Ok(())
+}
+
+fn ranks_that_differ(comm: &dyn Communicator) -> Outcome {
+    if comm.size() == 1 {
+        return Ok(());
+    }
+    let folder = Folder::new(comm);
+    let path = folder.join("a.h5");
+    let d = Distribution::over(comm.size())
+        .shape([6])
+        .block(0)
+        .build()?;
+    let last = comm.rank() + 1 == comm.size();
+    let mine = part::<i32>(&d, comm);
+    let mut errors = Vec::new();
+    let other = folder.join(if last { "b.h5" } else { "a.h5" });
+    errors.push(refused(
+        comm,
+        save_hdf5(other, &mine, "a", WriteMode::Replace, comm),
+    )?);
+    let key = if last { "b" } else { "a" };
+    errors.push(refused(
+        comm,
+        save_hdf5(&path, &mine, key, WriteMode::Replace, comm),
+    )?);
+    let mode = if last {
+        WriteMode::Append
+    } else {
+        WriteMode::Replace
+    };
+    errors.push(refused(comm, save_hdf5(&path, &mine, "a", mode, comm))?);
+    ensure(!path.exists(), || "a file of ranks that differ".into())?;
+    comm.barrier()?;
+    save_hdf5(&path, &mine, "a", WriteMode::Replace, comm)?;
+    let wanted = if last {
+        Wanted::AsSaved
+    } else {
+        Wanted::Distribution(&d)
+    };
+    errors.push(refused(comm, load_hdf5::<i32>(&path, comm, wanted, "a"))?);
+    for error in errors {
+        let right = matches!(error, IoError::Differ { rank, .. } if rank + 1 == comm.size());
+        ensure(right, || format!("{error:?}"))?;
+    }
+    // saved by these ranks, asked for by one
+    let part = comm
+        .split(Some(u32::from(comm.rank() > 0)), 0)?
+        .ok_or("a part")?;
+    let error = refused(
+        &*part,
+        load_hdf5::<i32>(&path, &*part, Wanted::AsSaved, "a"),
+    )?;
+    ensure(matches!(error, IoError::Ranks { .. }), || {
+        format!("{error:?}")
+    })?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn older_periodic_parts(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let d = Distribution::over(comm.size())
+        .shape([12])
+        .block(0)
+        .padding(1)
+        .periodic(0)
+        .build()?;
+    let (_, dim_data, buffer) = part::<i32>(&d, comm).into_parts();
+    let old = DistBuffer::with_version(ProtocolVersion::V0_9_0, dim_data, buffer)?;
+    let error = refused(
+        comm,
+        save_hdf5(folder.join("a.h5"), &old, "a", WriteMode::Replace, comm),
+    )?;
+    ensure(error.to_string().contains("version 0.9"), || {
+        format!("{error:?}")
+    })
+}
