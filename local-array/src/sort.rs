@@ -178,7 +178,28 @@ where
     }
 
     /// The indices that would sort the array: along `axis`, or of the flattened array where it is `None` (`NumPy`'s `argsort`).
-    /// Collective, distributed as [`sorted`](Self::sorted) is. Equal elements keep their order.
+    /// Collective; every rank gives the same axis. Local meaning: on [`part`](Self::part).
+    ///
+    /// The result has the shape and distribution that [`sorted`](Self::sorted) has, and holds global indices along `axis`,
+    /// or flat ones in C order. Equal elements keep their order.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, SortKind};
+    /// use ndarray::{Ix2, array};
+    ///
+    /// let found = ThreadComm::run(2, |comm| {
+    ///     let columns = Distribution::over(2).shape([2, 3]).block(1).build()?;
+    ///     let a = LocalArray::<i64, Ix2, _>::from_fn(&columns, comm, |g| [[5, 3, 4], [1, 1, 0]][g[0] as usize][g[1] as usize])?;
+    ///     let of_rows = a.argsort(1, SortKind::Quick)?.gather_to(0)?; // along the distributed dimension
+    ///     let flat = a.argsort(None, SortKind::Quick)?.gather_to(0)?;
+    ///     Ok::<_, ArrayError>((of_rows, flat))
+    /// })?;
+    /// assert_eq!(found[0].0, Some(array![[1, 2, 0], [2, 0, 1]].into_dyn()));
+    /// assert_eq!(found[0].1, Some(array![5, 3, 4, 1, 2, 0].into_dyn()));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`sorted`](Self::sorted).

@@ -12,6 +12,31 @@ use super::merge::merge;
 ///
 /// NaN is greater than all else. Complex numbers go by their real parts and then by their imaginary ones; behind all of those
 /// come the ones whose imaginary part alone is NaN, then those whose real part alone is, then those of two NaN.
+///
+/// ```
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray, SortKind, Sortable};
+/// use ndarray::Ix1;
+///
+/// /// The distance between the two least elements of a vector that has two. Collective.
+/// fn least_gap<T, C>(a: &LocalArray<T, Ix1, C>) -> Result<T, ArrayError>
+/// where
+///     T: Sortable + std::ops::Sub<Output = T>,
+///     C: Communicator + Clone,
+/// {
+///     let sorted = a.sorted(0, SortKind::default())?;
+///     Ok(sorted.get_item(&[1])? - sorted.get_item(&[0])?)
+/// }
+///
+/// let gaps = ThreadComm::run(2, |comm| {
+///     let cyclic = Distribution::over(2).shape([4]).cyclic(0).build()?;
+///     let a = LocalArray::<f64, Ix1, _>::from_fn(&cyclic, comm, |g| [f64::NAN, 7.0, -1.5, 4.0][g[0] as usize])?;
+///     least_gap(&a)
+/// })?;
+/// assert_eq!(gaps, [5.5; 2]);
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 pub trait Sortable: Element {
     /// A number that orders as the elements do, equal for 0 and -0 and for all NaN.
     #[doc(hidden)]
