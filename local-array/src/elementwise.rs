@@ -525,9 +525,10 @@ where
 ///     let cyclic = Distribution::over(2).shape([6]).cyclic(0).build()?;
 ///     let a = LocalArray::<f64, Ix1, _>::zeros(&blocks, comm)?;
 ///     let b = LocalArray::<i32, Ix1, _>::zeros(&blocks, comm)?;
-///     let c = LocalArray::<f64, Ix1, _>::zeros(&cyclic, comm)?;
+///     let c = LocalArray::<f64, Ix1, _>::ones(&cyclic, comm)?;
 ///     assert!(are_compatible(&a, &b) && !are_compatible(&a, &c));
-///     assert!((&a + &c.asdist_like(&a)?).sum()? == 0.0); // collective: `c` is moved to where `a` lies
+///     let sums = (&a + &c.asdist_like(&a)?)?; // collective: `c` is moved to where `a` lies
+///     assert!(are_compatible(&a, &sums) && sums.sum()? == 6.0);
 ///     Ok::<_, ArrayError>(())
 /// })?;
 /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
