@@ -295,19 +295,33 @@ fn repeated<T: Element, D: Dimension, C: Communicator + Clone>(
     let part = Part::new(Arc::new(distribution), &comm)?;
     let mut data: Array<T, IxDyn> = agree(&comm, part.zeros())?;
     if part.is_active() {
-        let owned = array.part.owned_of(array.data.view()).into_dyn();
         let globals = array.part.owned_globals(axis, None);
-        let mut rest = data.view_mut();
-        for (lane, &global) in owned.axis_iter(Axis(axis)).zip(&globals) {
-            let times = usize::try_from(repeats.of(global, n)).unwrap_or(usize::MAX);
-            let (mut here, after) = rest.split_at(Axis(axis), times);
-            for mut copy in here.axis_iter_mut(Axis(axis)) {
-                copy.assign(&lane);
-            }
-            rest = after;
+        let times = globals.iter().map(|&global| repeats.of(global, n));
+        let times: Vec<usize> = times
+            .map(|times| usize::try_from(times).unwrap_or(usize::MAX))
+            .collect();
+        let inner: usize = data.shape()[axis + 1..].iter().product();
+        if let Some(copies) = data.as_slice_mut().filter(|copies| !copies.is_empty()) {
+            repeat_lanes(&array.owned_elements(), &times, inner, copies);
         }
     }
     LocalArray::from_part(data, Arc::new(part), comm)
+}
+
+/// Repeats each lane of `inner` elements as often as `times` says, which begins anew after its last. In C order; `copies` is
+/// as long as that is.
+fn repeat_lanes<T: Copy>(elements: &[T], times: &[usize], inner: usize, copies: &mut [T]) {
+    let mut rest = copies;
+    for (lane, &times) in elements.chunks_exact(inner).zip(times.iter().cycle()) {
+        let (here, after) = rest.split_at_mut(times * inner);
+        match lane {
+            [one] => here.fill(*one),
+            _ => here
+                .chunks_exact_mut(inner)
+                .for_each(|copy| copy.copy_from_slice(lane)),
+        }
+        rest = after;
+    }
 }
 
 /// The axis with its indices repeated, each on the coordinate that has it.

@@ -16,7 +16,7 @@ use ndarray::{Data, DataMut, Dimension};
 use crate::combine::{NOTHING, all_store, stretched, zip_two};
 use crate::meet::check_served;
 use crate::operand::{Operand, Side};
-use crate::rows::{Change, Operands, collect, update};
+use crate::rows::{Change, Operands, collect, set_each, update};
 use crate::ufunc::{BinaryOperation, UnaryOperation};
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
@@ -303,14 +303,34 @@ where
             self.lent()
         };
         out.update_from((Side::Array(mine), other, NOTHING), &mut |out, a, b, _| {
-            for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-                *out = op.apply(a, b);
-            }
+            set_each(out, a, b, |a, b| op.apply(a, b));
         })
     }
 
     /// An operation on each element and `other`'s where `mask` is true, written to `out`, which is left alone elsewhere.
     /// Local; with an `Equalised` operand or mask collective.
+    ///
+    /// All three broadcast to `out`: missing leading dimensions and extents of 1 are repeated.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, ufunc};
+    /// use ndarray::{Ix1, array};
+    ///
+    /// let wholes = ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([5]).block(0).build()?;
+    ///     let a = LocalArray::<f64, Ix1, _>::from_fn(&blocks, comm, |global| global[0] as f64)?;
+    ///     let mut out = a.zeros_like::<f64>()?;
+    ///     out.fill(-1.0);
+    ///     // 12 / a, but not by 0
+    ///     let twelve = a.map(|_| 12.0);
+    ///     twelve.binary_where(ufunc::TrueDivide, &a, &a.greater(0.0)?, &mut out)?;
+    ///     out.gather_to(0)
+    /// })?;
+    /// assert_eq!(wholes[0], Some(array![-1.0, 12.0, 6.0, 4.0, 3.0]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`binary_into`](Self::binary_into).
@@ -354,12 +374,45 @@ where
     D: Dimension,
     C: Communicator,
 {
-    /// Replaces each element by `f` of it, padding included. Local.
+    /// Changes each element by `f`, padding included. Local.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::{Ix1, array};
+    ///
+    /// let wholes = ThreadComm::run(2, |comm| {
+    ///     let cyclic = Distribution::over(2).shape([4]).cyclic(0).build()?;
+    ///     let mut a = LocalArray::<i64, Ix1, _>::from_fn(&cyclic, comm, |global| global[0])?;
+    ///     a.map_inplace(|x| *x = 10 - *x);
+    ///     a.gather_to(0)
+    /// })?;
+    /// assert_eq!(wholes[0], Some(array![10, 9, 8, 7]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     pub fn map_inplace(&mut self, f: impl FnMut(&mut S::Elem)) {
         self.data.map_inplace(f);
     }
 
-    /// Replaces each element by an operation on it, padding included. Local.
+    /// Replaces each element by an operation on it that keeps the type, padding included: [`unary`](Self::unary) without a new
+    /// array. Local.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, ufunc};
+    /// use ndarray::{Ix1, array};
+    ///
+    /// let wholes = ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([4]).block(0).build()?;
+    ///     let mut a = LocalArray::<f64, Ix1, _>::from_fn(&blocks, comm, |global| (global[0] * global[0]) as f64)?;
+    ///     a.unary_inplace(ufunc::Sqrt);
+    ///     a.gather_to(0)
+    /// })?;
+    /// assert_eq!(wholes[0], Some(array![0.0, 1.0, 2.0, 3.0]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     pub fn unary_inplace<O: UnaryOperation<S::Elem, Output = S::Elem>>(&mut self, op: O)
     where
         S::Elem: Copy,
@@ -457,8 +510,29 @@ where
     }
 }
 
-/// Whether the elements of the two arrays lie on the same ranks in the same order (`DistArray`'s `arecompatible`). Local, the
-/// same answer on every rank.
+/// Whether the elements of the two arrays lie on the same ranks in the same order (`DistArray`'s `arecompatible`): they have
+/// one global shape, and element-wise operations take them as they are. The types of elements may differ. Local, the same
+/// answer on every rank.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray, are_compatible};
+/// use ndarray::Ix1;
+///
+/// ThreadComm::run(2, |comm| {
+///     let blocks = Distribution::over(2).shape([6]).block(0).build()?;
+///     let cyclic = Distribution::over(2).shape([6]).cyclic(0).build()?;
+///     let a = LocalArray::<f64, Ix1, _>::zeros(&blocks, comm)?;
+///     let b = LocalArray::<i32, Ix1, _>::zeros(&blocks, comm)?;
+///     let c = LocalArray::<f64, Ix1, _>::ones(&cyclic, comm)?;
+///     assert!(are_compatible(&a, &b) && !are_compatible(&a, &c));
+///     let sums = (&a + &c.asdist_like(&a)?)?; // collective: `c` is moved to where `a` lies
+///     assert!(are_compatible(&a, &sums) && sums.sum()? == 6.0);
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 pub fn are_compatible<S1, D1, C1, S2, D2, C2>(
     a: &LocalArrayBase<S1, D1, C1>,
     b: &LocalArrayBase<S2, D2, C2>,

@@ -23,23 +23,24 @@ pub enum IndexMode {
 impl IndexMode {
     /// The index meant, below `size`.
     pub(crate) fn resolve(self, index: i64, size: u64) -> Result<u64, ArrayError> {
-        let (i, n) = (i128::from(index), i128::from(size));
+        let (from, is_negative) = (index.unsigned_abs(), index < 0);
         let at = match self {
-            Self::Raise if i < 0 => i + n,
-            Self::Raise => i,
-            Self::Wrap if n > 0 => i.rem_euclid(n),
-            Self::Wrap => n,
-            Self::Clip => i.clamp(0, (n - 1).max(0)),
+            Self::Raise | Self::Wrap if !is_negative && from < size => Some(from),
+            Self::Raise if is_negative => size.checked_sub(from),
+            Self::Raise => None,
+            Self::Wrap => match from.checked_rem(size) {
+                Some(rest) if is_negative && rest > 0 => Some(size - rest),
+                rest => rest,
+            },
+            Self::Clip if is_negative => Some(0),
+            Self::Clip => Some(from.min(size.saturating_sub(1))),
         };
-        u64::try_from(at)
-            .ok()
-            .filter(|&at| at < size)
-            .ok_or(ArrayError::OutOfBounds {
-                what: "index",
-                axis: None,
-                given: i,
-                allowed: size,
-            })
+        at.filter(|&at| at < size).ok_or(ArrayError::OutOfBounds {
+            what: "index",
+            axis: None,
+            given: index.into(),
+            allowed: size,
+        })
     }
 }
 
@@ -55,6 +56,13 @@ mod tests {
         assert_eq!(of(-1), [Some(4), Some(4), Some(0)]);
         assert_eq!(of(-6), [None, Some(4), Some(0)]);
         assert_eq!(of(i64::MIN), [None, Some(2), Some(0)]);
+        assert_eq!(of(i64::MAX), [None, Some(2), Some(4)]);
+        assert_eq!(of(-5), [Some(0), Some(0), Some(0)]);
+        assert_eq!(of(-10), [None, Some(0), Some(0)]);
+        assert_eq!(
+            IndexMode::Wrap.resolve(-1, u64::MAX).ok(),
+            Some(u64::MAX - 1)
+        );
         for mode in [IndexMode::Raise, IndexMode::Wrap, IndexMode::Clip] {
             assert!(mode.resolve(0, 0).is_err());
         }

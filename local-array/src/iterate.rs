@@ -106,15 +106,40 @@ where
     }
 }
 
-impl<'a, T, D: Dimension> Iterator for GlobalIterator<'a, T, D> {
-    type Item = (Vec<i64>, &'a T);
+impl<'a, T, D: Dimension> GlobalIterator<'a, T, D> {
+    /// Shows the elements that are left to `see`, each with its global index: what iterating gives, without a list for each.
+    /// Local.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix2;
+    ///
+    /// let traces = ThreadComm::run(2, |comm| {
+    ///     let columns = Distribution::over(2).shape([3, 3]).block(1).build()?;
+    ///     let a = LocalArray::<i64, Ix2, _>::from_fn(&columns, comm, |g| 10 * g[0] + g[1])?;
+    ///     let mut trace = 0; // of the two columns here, and of the last one
+    ///     a.ndenumerate().visit(|g, &x| trace += if g[0] == g[1] { x } else { 0 });
+    ///     Ok::<_, ArrayError>(trace)
+    /// })?;
+    /// assert_eq!(traces, [0 + 11, 22]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    pub fn visit(mut self, mut see: impl FnMut(&[i64], &'a T)) {
+        let mut index = Vec::with_capacity(self.at.len());
+        while let Some(element) = self.step(&mut index) {
+            see(&index, element);
+        }
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
+    /// The next element; writes its index.
+    fn step(&mut self, index: &mut Vec<i64>) -> Option<&'a T> {
         self.left = self.left.checked_sub(1)?;
         let element = self.elements.next()?;
         let places = self.globals.iter().zip(&self.at);
-        let index = places.map(|(globals, &at)| globals.get(at).copied().unwrap_or(-1));
-        let index = index.collect();
+        index.clear();
+        index.extend(places.map(|(globals, &at)| globals.get(at).copied().unwrap_or(-1)));
         for (at, globals) in self.at.iter_mut().zip(&self.globals).rev() {
             *at += 1;
             if *at < globals.len() {
@@ -122,6 +147,16 @@ impl<'a, T, D: Dimension> Iterator for GlobalIterator<'a, T, D> {
             }
             *at = 0;
         }
+        Some(element)
+    }
+}
+
+impl<'a, T, D: Dimension> Iterator for GlobalIterator<'a, T, D> {
+    type Item = (Vec<i64>, &'a T);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut index = Vec::with_capacity(self.at.len());
+        let element = self.step(&mut index)?;
         Some((index, element))
     }
 

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use multiversion::multiversion;
 use ndarray::{ArrayD, ArrayView1, ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder, Slice};
 
 use crate::ArrayError;
@@ -233,6 +234,19 @@ pub(crate) fn update<R, A: Copy, B: Copy, C: Copy>(
                 }
             }),
         }
+    }
+}
+
+/// Sets each element to `f` of those of `a` and `b`. Wide registers are worth a tenth at memory speed.
+#[multiversion(targets("x86_64+avx2"))]
+pub(crate) fn set_each<R, A: Copy, B: Copy, F: Fn(A, B) -> R>(
+    out: &mut [R],
+    a: &[A],
+    b: &[B],
+    f: F,
+) {
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = f(a, b);
     }
 }
 

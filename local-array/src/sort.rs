@@ -14,16 +14,19 @@
 
 mod blocks;
 mod cuts;
+mod float;
 mod key;
 mod merge;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use dap_protocol::Element;
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
 use dist_maps::Index;
-use ndarray::{Array, ArrayView, Axis, Data, DataMut, Dimension, Ix1, IxDyn};
+use large_pages::prefer_large_pages;
+use ndarray::{Array, ArrayView, ArrayViewMut, Axis, Data, DataMut, Dimension, Ix1, IxDyn};
 
 pub use key::Sortable;
 
@@ -55,8 +58,11 @@ pub(crate) trait RowOperation<T: Element> {
     /// What a row becomes.
     type Out: Element;
 
+    /// What is kept from one row to the next.
+    type Buffer: Default;
+
     /// A row that lies here.
-    fn row(&self, row: &[T], out: &mut [Self::Out]);
+    fn row(&self, row: &[T], out: &mut [Self::Out], buffer: &mut Self::Buffer);
 
     /// One row that is cut between ranks: this rank's block of the result. Collective.
     fn blocks<C: Communicator>(
@@ -71,32 +77,38 @@ struct FindOrder;
 
 impl<T: Sortable> RowOperation<T> for Sort {
     type Out = T;
+    type Buffer = ();
 
-    fn row(&self, row: &[T], out: &mut [T]) {
-        out.copy_from_slice(row);
-        T::sort_run(out);
+    fn row(&self, row: &[T], out: &mut [T], (): &mut ()) {
+        T::sort_into(row, out);
     }
 
     fn blocks<C: Communicator>(&self, row: InOrder<'_, T>, comm: &C) -> Result<Vec<T>, ArrayError> {
-        let mut run = row.elements.into_owned();
-        T::sort_run(&mut run);
-        blocks::dealt(
-            comm,
-            run,
-            &row.distribution,
-            |x| T::words(x.key()),
-            T::precedes,
-        )
+        let run = match row.elements {
+            Cow::Owned(mut run) => {
+                T::sort_run(&mut run);
+                run
+            }
+            Cow::Borrowed(elements) => {
+                let mut run = bytemuck::zeroed_vec(elements.len());
+                prefer_large_pages(&mut run);
+                T::sort_into(elements, &mut run);
+                run
+            }
+        };
+        blocks::dealt(comm, run, &row.distribution)
     }
 }
 
 impl<T: Sortable> RowOperation<T> for FindOrder {
     type Out = i64;
+    type Buffer = Vec<(T::Key, usize)>;
 
-    fn row(&self, row: &[T], out: &mut [i64]) {
-        let mut pairs: Vec<(T::Key, usize)> = row.iter().map(|x| x.key()).zip(0..).collect();
+    fn row(&self, row: &[T], out: &mut [i64], pairs: &mut Self::Buffer) {
+        pairs.clear();
+        pairs.extend(row.iter().map(|x| x.key()).zip(0..));
         pairs.sort_unstable();
-        for (slot, (_, at)) in out.iter_mut().zip(pairs) {
+        for (slot, &(_, at)) in out.iter_mut().zip(&*pairs) {
             *slot = i64::try_from(at).unwrap_or(i64::MAX);
         }
     }
@@ -114,7 +126,7 @@ impl<T: Sortable> RowOperation<T> for FindOrder {
             })
             .collect();
         run.sort_unstable();
-        let run = blocks::dealt_plain(comm, run, &row.distribution, |x| x.key, |a, b| a < b)?;
+        let run = blocks::dealt_keyed(comm, run, &row.distribution)?;
         Ok(run.into_iter().map(|x| x.at.cast_signed()).collect())
     }
 }
@@ -166,7 +178,28 @@ where
     }
 
     /// The indices that would sort the array: along `axis`, or of the flattened array where it is `None` (`NumPy`'s `argsort`).
-    /// Collective, distributed as [`sorted`](Self::sorted) is. Equal elements keep their order.
+    /// Collective; every rank gives the same axis. Local meaning: on [`part`](Self::part).
+    ///
+    /// The result has the shape and distribution that [`sorted`](Self::sorted) has, and holds global indices along `axis`,
+    /// or flat ones in C order. Equal elements keep their order.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, SortKind};
+    /// use ndarray::{Ix2, array};
+    ///
+    /// let found = ThreadComm::run(2, |comm| {
+    ///     let columns = Distribution::over(2).shape([2, 3]).block(1).build()?;
+    ///     let a = LocalArray::<i64, Ix2, _>::from_fn(&columns, comm, |g| [[5, 3, 4], [1, 1, 0]][g[0] as usize][g[1] as usize])?;
+    ///     let of_rows = a.argsort(1, SortKind::Quick)?.gather_to(0)?; // along the distributed dimension
+    ///     let flat = a.argsort(None, SortKind::Quick)?.gather_to(0)?;
+    ///     Ok::<_, ArrayError>((of_rows, flat))
+    /// })?;
+    /// assert_eq!(found[0].0, Some(array![[1, 2, 0], [2, 0, 1]].into_dyn()));
+    /// assert_eq!(found[0].1, Some(array![5, 3, 4, 1, 2, 0].into_dyn()));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`sorted`](Self::sorted).
@@ -208,6 +241,12 @@ where
     pub fn sort(&mut self, axis: i32, kind: SortKind) -> Result<(), ArrayError> {
         same_everywhere(&self.comm, "axis or kind", &(axis, kind))?;
         let axis = axis_of(axis, self.ndim())?;
+        if axis + 1 == self.ndim() && self.distribution().axes()[axis].is_whole() {
+            if self.part.is_active() {
+                sort_lanes(self.owned_mut(), axis);
+            }
+            return Ok(());
+        }
         let sorted = along(&self.view_of(), axis, &Sort)?;
         self.with_owned_elements(|owned| owned.copy_from_slice(&sorted.owned_elements()));
         Ok(())
@@ -302,10 +341,27 @@ fn one_row<T: Element, D: Dimension, C: Communicator + Clone, O: RowOperation<T>
     Ok(result)
 }
 
+/// Sorts rows that lie here whole, in place.
+fn sort_lanes<T: Sortable, D: Dimension>(mut rows: ArrayViewMut<'_, T, D>, axis: usize) {
+    let mut buffer = Vec::new();
+    for mut lane in rows.lanes_mut(Axis(axis)) {
+        if let Some(run) = lane.as_slice_mut() {
+            T::sort_run(run);
+            continue;
+        }
+        buffer.clear();
+        buffer.extend(lane.iter().copied());
+        T::sort_run(&mut buffer);
+        lane.iter_mut()
+            .zip(&buffer)
+            .for_each(|(slot, &x)| *slot = x);
+    }
+}
+
 /// The operation on every row that lies here whole.
 fn rows_here<T: Element, D: Dimension, O: RowOperation<T>>(
     rows: &ArrayView<'_, T, D>,
-    out: &mut ndarray::ArrayViewMut<'_, O::Out, D>,
+    out: &mut ArrayViewMut<'_, O::Out, D>,
     axis: usize,
     operation: &O,
 ) {
@@ -313,11 +369,12 @@ fn rows_here<T: Element, D: Dimension, O: RowOperation<T>>(
     if rows.is_empty() {
         return;
     }
+    let mut buffer = O::Buffer::default();
     if let (Some(from), Some(to), true) =
         (rows.as_slice(), out.as_slice_mut(), axis + 1 == rows.ndim())
     {
         for (row, out) in from.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
-            operation.row(row, out);
+            operation.row(row, out, &mut buffer);
         }
         return;
     }
@@ -331,7 +388,7 @@ fn rows_here<T: Element, D: Dimension, O: RowOperation<T>>(
     for_each_run(&turned, |run| elements.extend_from_slice(run));
     let mut done = vec![O::Out::default(); elements.len()];
     for (row, out) in elements.chunks_exact(n).zip(done.chunks_exact_mut(n)) {
-        operation.row(row, out);
+        operation.row(row, out, &mut buffer);
     }
     let mut back = out.view_mut().into_dyn().permuted_axes(IxDyn(&order));
     if let Ok(done) = Array::from_shape_vec(back.raw_dim(), done) {

@@ -2,63 +2,67 @@
 
 use std::borrow::Cow;
 
-use bytemuck::Pod;
-use dap_protocol::Element;
+use bytemuck::NoUninit;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
 
 use super::cuts::cuts;
+use super::key::{Keyed, Sortable};
 use super::merge::merge;
 use crate::ArrayError;
 use crate::strided::elements;
 
 /// This rank's block of all elements in order, in the blocks of `distribution`; `run` is sorted. Collective.
-pub(crate) fn dealt<T: Element, C: Communicator>(
+pub(crate) fn dealt<T: Sortable, C: Communicator>(
     comm: &C,
     run: Vec<T>,
     distribution: &Distribution,
-    key: impl Fn(&T) -> [u64; 2],
-    precedes: impl Fn(&T, &T) -> bool + Copy,
 ) -> Result<Vec<T>, ArrayError> {
-    dealt_by(comm, run, distribution, key, precedes, |bytes| {
-        elements::<T>(bytes)
-    })
+    let how = How {
+        key: |x: &T| T::words(x.key()),
+        merge: T::merge,
+        read: |bytes| elements(bytes),
+    };
+    dealt_by(comm, run, distribution, &how)
 }
 
-/// The same for what is no element of an array.
-pub(crate) fn dealt_plain<T: Pod, C: Communicator>(
+/// The same for keys with their places.
+pub(crate) fn dealt_keyed<C: Communicator>(
     comm: &C,
-    run: Vec<T>,
+    run: Vec<Keyed>,
     distribution: &Distribution,
-    key: impl Fn(&T) -> [u64; 2],
-    precedes: impl Fn(&T, &T) -> bool + Copy,
-) -> Result<Vec<T>, ArrayError> {
-    dealt_by(
-        comm,
-        run,
-        distribution,
-        key,
-        precedes,
-        |bytes| match bytemuck::try_cast_slice(bytes) {
+) -> Result<Vec<Keyed>, ArrayError> {
+    let how = How {
+        key: |x: &Keyed| x.key,
+        merge: |runs: &[&[Keyed]]| merge(runs, |a, b| a < b),
+        read: |bytes| match bytemuck::try_cast_slice(bytes) {
             Ok(elements) => Cow::Borrowed(elements),
             Err(_) => Cow::Owned(
                 bytes
-                    .chunks_exact(size_of::<T>())
+                    .chunks_exact(size_of::<Keyed>())
                     .map(bytemuck::pod_read_unaligned)
                     .collect(),
             ),
         },
-    )
+    };
+    dealt_by(comm, run, distribution, &how)
 }
 
-fn dealt_by<T: bytemuck::NoUninit, C: Communicator>(
+/// What is done with elements.
+struct How<T: Clone> {
+    key: fn(&T) -> [u64; 2],
+    merge: fn(&[&[T]]) -> Vec<T>,
+    /// Elements from bytes, which may lie anywhere.
+    read: fn(&[u8]) -> Cow<'_, [T]>,
+}
+
+fn dealt_by<T: NoUninit, C: Communicator>(
     comm: &C,
     run: Vec<T>,
     distribution: &Distribution,
-    key: impl Fn(&T) -> [u64; 2],
-    precedes: impl Fn(&T, &T) -> bool + Copy,
-    read: impl for<'a> Fn(&'a [u8]) -> Cow<'a, [T]>,
+    how: &How<T>,
 ) -> Result<Vec<T>, ArrayError> {
+    let How { key, merge, read } = how;
     let ranks = comm.size();
     if ranks == 1 {
         return Ok(run);
@@ -108,7 +112,7 @@ fn dealt_by<T: bytemuck::NoUninit, C: Communicator>(
         };
         let pieces: Vec<Cow<'_, [T]>> = order.iter().map(cut).collect();
         let pieces: Vec<&[T]> = pieces.iter().map(|piece| &**piece).collect();
-        merged = merge(&pieces, precedes);
+        merged = merge(&pieces);
     })?;
     if lent {
         return Ok(merged);
@@ -122,5 +126,5 @@ fn dealt_by<T: bytemuck::NoUninit, C: Communicator>(
     drop(run);
     let pieces: Vec<Cow<'_, [T]>> = order.iter().map(|&rank| read(&received[rank])).collect();
     let pieces: Vec<&[T]> = pieces.iter().map(|piece| &**piece).collect();
-    Ok(merge(&pieces, precedes))
+    Ok(merge(&pieces))
 }

@@ -5,10 +5,38 @@ use dap_protocol::Element;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
+use super::float;
+use super::merge::merge;
+
 /// Elements that have an order, `NumPy`'s: all types. Sealed, as the protocol's list of types is.
 ///
 /// NaN is greater than all else. Complex numbers go by their real parts and then by their imaginary ones; behind all of those
 /// come the ones whose imaginary part alone is NaN, then those whose real part alone is, then those of two NaN.
+///
+/// ```
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray, SortKind, Sortable};
+/// use ndarray::Ix1;
+///
+/// /// The distance between the two least elements of a vector that has two. Collective.
+/// fn least_gap<T, C>(a: &LocalArray<T, Ix1, C>) -> Result<T, ArrayError>
+/// where
+///     T: Sortable + std::ops::Sub<Output = T>,
+///     C: Communicator + Clone,
+/// {
+///     let sorted = a.sorted(0, SortKind::default())?;
+///     Ok(sorted.get_item(&[1])? - sorted.get_item(&[0])?)
+/// }
+///
+/// let gaps = ThreadComm::run(2, |comm| {
+///     let cyclic = Distribution::over(2).shape([4]).cyclic(0).build()?;
+///     let a = LocalArray::<f64, Ix1, _>::from_fn(&cyclic, comm, |g| [f64::NAN, 7.0, -1.5, 4.0][g[0] as usize])?;
+///     least_gap(&a)
+/// })?;
+/// assert_eq!(gaps, [5.5; 2]);
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 pub trait Sortable: Element {
     /// A number that orders as the elements do, equal for 0 and -0 and for all NaN.
     #[doc(hidden)]
@@ -29,6 +57,19 @@ pub trait Sortable: Element {
     /// Sorts; equal elements keep their order.
     #[doc(hidden)]
     fn sort_run(run: &mut [Self]);
+
+    /// Sorts a copy, made in `to`, which is as long.
+    #[doc(hidden)]
+    fn sort_into(from: &[Self], to: &mut [Self]) {
+        to.copy_from_slice(from);
+        Self::sort_run(to);
+    }
+
+    /// Merges sorted runs; of equal elements those of an earlier run come first.
+    #[doc(hidden)]
+    fn merge(runs: &[&[Self]]) -> Vec<Self> {
+        merge(runs, Self::precedes)
+    }
 }
 
 /// The key of an element and its place: what is sorted to find an order.
@@ -94,7 +135,7 @@ fn float_key(x: f64) -> u64 {
 }
 
 macro_rules! floats {
-    ($($t:ty, $bits:ty: |$x:ident| $wide:expr;)*) => {$(
+    ($($t:ty: |$x:ident| $wide:expr;)*) => {$(
         impl Sortable for $t {
             type Key = u64;
             #[inline]
@@ -110,56 +151,23 @@ macro_rules! floats {
                 self < other || (other.is_nan() && !self.is_nan())
             }
             fn sort_run(run: &mut [Self]) {
-                const SIGN: $bits = 1 << (<$bits>::BITS - 1);
-                let numbers = nan_last(run, |x| x.is_nan());
-                let run = &mut run[..numbers];
-                let is_zero = |x: &Self| x.to_bits() << 1 == 0;
-                let is_negative = |x: &Self| x.to_bits() >> (<$bits>::BITS - 1) == 1;
-                let zeros = || run.iter().filter(|x| is_zero(x));
-                let has_both = zeros().any(is_negative) && !zeros().all(is_negative);
-                let signed: Vec<Self> = if has_both { zeros().copied().collect() } else { Vec::new() };
-                // As integers in the same order, -0 before 0.
-                let words: &mut [$bits] = bytemuck::cast_slice_mut(run);
-                for word in &mut *words {
-                    *word ^= if *word & SIGN == 0 { SIGN } else { <$bits>::MAX };
-                }
-                words.sort_unstable();
-                for word in words {
-                    *word ^= if *word & SIGN == 0 { <$bits>::MAX } else { SIGN };
-                }
-                let from = run.partition_point(|x| is_negative(x) && !is_zero(x));
-                if let Some(zeros) = run.get_mut(from..from + signed.len()) {
-                    zeros.copy_from_slice(&signed);
-                }
+                float::sort_run(run);
+            }
+            fn sort_into(from: &[Self], to: &mut [Self]) {
+                float::sort_into(from, to);
+            }
+            fn merge(runs: &[&[Self]]) -> Vec<Self> {
+                float::merge_runs(runs)
             }
         }
     )*};
 }
 
 floats! {
-    f16, u16: |x| x.to_f64();
-    bf16, u16: |x| x.to_f64();
-    f32, u32: |x| f64::from(x);
-    f64, u64: |x| x;
-}
-
-/// Moves NaN behind all numbers, both in their order; gives the number of numbers.
-fn nan_last<T: Copy>(run: &mut [T], is_nan: impl Fn(&T) -> bool) -> usize {
-    let Some(first) = run.iter().position(&is_nan) else {
-        return run.len();
-    };
-    let mut nans = Vec::new();
-    let mut kept = first;
-    for at in first..run.len() {
-        if is_nan(&run[at]) {
-            nans.push(run[at]);
-        } else {
-            run[kept] = run[at];
-            kept += 1;
-        }
-    }
-    run[kept..].copy_from_slice(&nans);
-    kept
+    f16: |x| x.to_f64();
+    bf16: |x| x.to_f64();
+    f32: |x| f64::from(x);
+    f64: |x| x;
 }
 
 macro_rules! complex {
