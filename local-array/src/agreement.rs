@@ -1,9 +1,10 @@
-//! What all ranks have to say alike before a collective call goes on: its arguments, and the distributions it works on.
+//! What all ranks have to have in common before a collective call goes on: its arguments, the distributions it works on, and
+//! that each of them can go on.
 //!
 //! Digests are compared, in one small call when all is well. Where they differ each rank tells what it gives, so that the
 //! error says in what, the same on every rank.
 
-use std::fmt::{self, Debug, Display, Write};
+use std::fmt::{self, Debug, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dist_comm::agree::agree;
@@ -19,19 +20,91 @@ pub(crate) fn same_everywhere<C: Communicator>(
     what: &'static str,
     argument: &(impl Hash + Debug),
 ) -> Result<(), ArrayError> {
+    in_step(comm, what, argument, Ok(()), Ok)
+}
+
+/// Checks that all ranks give the same arguments and that every rank can go on: one error everywhere where not. Collective: one
+/// small call when all is well.
+///
+/// `fits` is what each rank makes of the arguments alone. Ranks that give the same come to the same, so that its error is
+/// returned as it is. `own` is what may fail on one rank: memory, elements that only it has. Such an error is that of all ranks,
+/// as [`ArrayError::Agreed`].
+pub(crate) fn in_step<F, T, C: Communicator>(
+    comm: &C,
+    what: &'static str,
+    arguments: &(impl Hash + Debug),
+    fits: Result<F, ArrayError>,
+    own: impl FnOnce(F) -> Result<T, ArrayError>,
+) -> Result<T, ArrayError> {
+    let own = |fits| Ok((own(fits)?, []));
+    Ok(in_step_with::<_, _, _, 0>(comm, what, arguments, fits, own)?.0)
+}
+
+/// As [`in_step`]; each rank also tells some words, which come back by rank.
+pub(crate) fn in_step_with<F, T, C: Communicator, const N: usize>(
+    comm: &C,
+    what: &'static str,
+    arguments: &(impl Hash + Debug),
+    fits: Result<F, ArrayError>,
+    own: impl FnOnce(F) -> Result<(T, [u64; N]), ArrayError>,
+) -> Result<(T, Vec<[u64; N]>), ArrayError> {
     if comm.size() == 1 {
-        return Ok(());
+        let (value, words) = agree(comm, own(fits?))?;
+        return Ok((value, vec![words]));
     }
-    let digests = comm.all_gather_value(digest(argument))?;
-    let Some(rank) = digests.iter().position(|&digest| digest != digests[0]) else {
-        return Ok(());
-    };
-    let [allowed, given] = told(comm, &format_args!("{argument:?}"), rank)?;
-    Err(ArrayError::Argument {
-        what,
-        given: format!("{given} on rank {rank}"),
-        allowed: format!("{allowed}, as on rank 0"),
-    })
+    let key = digest(&(arguments, fits.is_ok()));
+    let outcome = fits.map(own);
+    let mut mine = vec![key, matches!(outcome, Ok(Err(_))).into()];
+    mine.extend(match &outcome {
+        Ok(Ok((_, words))) => *words,
+        _ => [0; N],
+    });
+    let said = Said::exchanged(comm, &mine)?;
+    if let Some(rank) = said.first_other(0) {
+        let refused = outcome.as_ref().err();
+        let [allowed, given] = told(comm, &Asked { arguments, refused }, rank)?;
+        return Err(ArrayError::Argument {
+            what,
+            given: format!("{given} on rank {rank}"),
+            allowed: format!("{allowed}, as on rank 0"),
+        });
+    }
+    let (value, _) = said.joined(comm, 1, outcome?)?;
+    let told = said.by_rank();
+    let told = told.map(|words| std::array::from_fn(|at| words[2 + at]));
+    Ok((value, told.collect()))
+}
+
+/// Tells the errors that a rank may have alone from those that follow from the arguments.
+pub(crate) fn split<T>(
+    outcome: Result<T, ArrayError>,
+) -> Result<Result<T, ArrayError>, ArrayError> {
+    match outcome {
+        Err(
+            error @ (ArrayError::Allocation { .. }
+            | ArrayError::Memory { .. }
+            | ArrayError::LocalShape { .. }
+            | ArrayError::Comm(_)),
+        ) => Ok(Err(error)),
+        Err(error) => Err(error),
+        Ok(value) => Ok(Ok(value)),
+    }
+}
+
+/// What a rank asks for, and why that cannot be.
+struct Asked<'a, A> {
+    arguments: &'a A,
+    refused: Option<&'a ArrayError>,
+}
+
+impl<A: Debug> Debug for Asked<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.arguments.fmt(f)?;
+        match self.refused {
+            Some(error) => write!(f, " (refused: {error})"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A float among arguments: compared by its bits, told as it is.
@@ -69,74 +142,72 @@ pub(crate) fn agreed<T, C: Communicator>(
     given: &[Given<'_>],
     outcome: Result<T, ArrayError>,
 ) -> Result<T, ArrayError> {
-    let words = given.len() + 1;
     let mut mine: Vec<u64> = given
         .iter()
-        .map(|(_, d)| d.map_or(REFUSED, |d| digest(&Compared(d)) | 1))
+        .map(|(_, d)| d.map_or(REFUSED, |d| digest(&Laid::out(d)) | 1))
         .collect();
     mine.push(outcome.is_err().into());
-    let mut all = vec![0_u64; words * comm.size()];
-    comm.all_gather(
-        bytemuck::cast_slice(&mine),
-        bytemuck::cast_slice_mut(&mut all),
-    )?;
-    for (at, given) in given.iter().enumerate() {
-        let mut digests = all.chunks_exact(words).map(|word| word[at]);
-        if let Some(rank) = digests.position(|digest| digest != all[at]) {
-            return Err(difference(comm, *given, rank)?);
-        }
+    let said = Said::exchanged(comm, &mine)?;
+    for (at, &(what, mine)) in given.iter().enumerate() {
+        let Some(rank) = said.first_other(at) else {
+            continue;
+        };
+        let [allowed, given] = match mine {
+            Some(d) => told(comm, &Laid::out(d), rank)?,
+            None => told(comm, &format_args!("none: it is refused"), rank)?,
+        };
+        return Err(ArrayError::IncompatibleArray {
+            what,
+            given: format!("{given} on rank {rank}"),
+            allowed: format!("{allowed}, as on rank 0"),
+        });
     }
-    if all.chunks_exact(words).all(|word| word[words - 1] == 0) {
-        return outcome;
-    }
-    Ok(agree(comm, outcome)?)
-}
-
-/// The error that the distributions of `rank` and rank 0 differ. Collective.
-fn difference<C: Communicator>(
-    comm: &C,
-    (what, mine): Given<'_>,
-    rank: usize,
-) -> Result<ArrayError, ArrayError> {
-    let short = mine.map_or_else(
-        || "none: it is refused".to_owned(),
-        |d| format!("{:?} as {}", d.global_shape(), summary(d)),
-    );
-    let [mut allowed, mut given] = told(comm, &short, rank)?;
-    if allowed == given {
-        let all = mine.map(Compared);
-        [allowed, given] = told(comm, &format_args!("{all:?}"), rank)?;
-    }
-    Ok(ArrayError::IncompatibleArray {
-        what,
-        given: format!("{given} on rank {rank}"),
-        allowed: format!("{allowed}, as on rank 0"),
-    })
+    said.joined(comm, given.len(), outcome)
 }
 
 /// The digest of a distribution that could not be made; that of others is odd.
 const REFUSED: u64 = 0;
 
-/// What of a distribution is compared.
-struct Compared<'a>(&'a Distribution);
+/// A distribution among arguments: all of it is compared, and it is told in short, or in full (`{:#?}`).
+#[derive(Clone, Copy)]
+pub(crate) struct Laid<'a> {
+    distribution: &'a Distribution,
+    digest: Option<u64>,
+}
 
-impl Hash for Compared<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let d = self.0;
-        (d.axes(), d.grid(), d.targets(), d.ranks()).hash(state);
+impl<'a> Laid<'a> {
+    pub(crate) fn out(distribution: &'a Distribution) -> Self {
+        Self {
+            distribution,
+            digest: None,
+        }
+    }
+
+    /// With its digest, where that is known.
+    pub(crate) fn known(distribution: &'a Distribution, digest: u64) -> Self {
+        Self {
+            distribution,
+            digest: Some(digest),
+        }
     }
 }
 
-impl Debug for Compared<'_> {
+impl Hash for Laid<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let digest = self.digest;
+        let digest = digest.unwrap_or_else(|| crate::part::digest(self.distribution));
+        digest.hash(state);
+    }
+}
+
+impl Debug for Laid<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let d = self.0;
-        write!(
-            f,
-            "{:?} on ranks {:?} of {}",
-            d.axes(),
-            d.targets(),
-            d.ranks()
-        )
+        let d = self.distribution;
+        if f.alternate() {
+            let (axes, targets, ranks) = (d.axes(), d.targets(), d.ranks());
+            return write!(f, "{axes:?} on ranks {targets:?} of {ranks}");
+        }
+        write!(f, "{:?} as {}", d.global_shape(), summary(d))
     }
 }
 
@@ -145,6 +216,46 @@ fn digest(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
+}
+
+/// As many words of each rank.
+struct Said {
+    all: Vec<u64>,
+    each: usize,
+}
+
+impl Said {
+    /// Collective: one call.
+    fn exchanged<C: Communicator>(comm: &C, mine: &[u64]) -> Result<Self, ArrayError> {
+        let each = mine.len();
+        let mut all = vec![0_u64; each * comm.size()];
+        let (from, to) = (bytemuck::cast_slice(mine), &mut all);
+        comm.all_gather(from, bytemuck::cast_slice_mut(to))?;
+        Ok(Self { all, each })
+    }
+
+    fn by_rank(&self) -> impl Iterator<Item = &[u64]> {
+        self.all.chunks_exact(self.each)
+    }
+
+    /// The first rank whose word at a place is not that of rank 0.
+    fn first_other(&self, at: usize) -> Option<usize> {
+        self.by_rank().position(|words| words[at] != self.all[at])
+    }
+
+    /// The outcome of each rank that of all, where the word at a place is 0 on ranks that did not fail. Collective: a call
+    /// where one did.
+    fn joined<T, C: Communicator>(
+        &self,
+        comm: &C,
+        at: usize,
+        outcome: Result<T, ArrayError>,
+    ) -> Result<T, ArrayError> {
+        if self.by_rank().all(|words| words[at] == 0) {
+            return outcome;
+        }
+        Ok(agree(comm, outcome)?)
+    }
 }
 
 /// Bytes that a rank tells at most.
@@ -158,24 +269,42 @@ const BEFORE: usize = 40;
 /// Collective.
 fn told<C: Communicator>(
     comm: &C,
-    text: &dyn Display,
+    value: &dyn Debug,
     rank: usize,
 ) -> Result<[String; 2], ArrayError> {
+    let mut texts = heads(comm, &format_args!("{value:?}"), rank)?;
+    if texts[0] == texts[1] {
+        texts = heads(comm, &format_args!("{value:#?}"), rank)?;
+    }
+    let [(here, cut), (there, cut_there)] = texts;
+    if here == there {
+        let text = format!("{} (differs later on)", excerpt(&here, 0, true));
+        return Ok([text.clone(), text]);
+    }
+    let alike = here.chars().zip(there.chars());
+    let parting = alike.take_while(|(a, b)| a == b).count();
+    Ok([
+        excerpt(&here, parting, cut),
+        excerpt(&there, parting, cut_there),
+    ])
+}
+
+/// What rank 0 and what `rank` say, in one line, and whether more follows. Collective.
+fn heads<C: Communicator>(
+    comm: &C,
+    text: &fmt::Arguments<'_>,
+    rank: usize,
+) -> Result<[(String, bool); 2], ArrayError> {
     let mut head = Head(String::new());
     // Fails where the text is longer than what is told of it.
     let is_cut = write!(head, "{text}").is_err();
     let texts = comm.all_gather_v(head.0.as_bytes())?;
     let cut = comm.all_gather_value(u8::from(is_cut))?;
-    let both = [0, rank].map(|rank| String::from_utf8_lossy(&texts[rank]).into_owned());
-    if both[0] == both[1] {
-        return Ok(both.map(|text| format!("{} (differs later on)", excerpt(&text, 0, true))));
-    }
-    let alike = both[0].chars().zip(both[1].chars());
-    let parting = alike.take_while(|(a, b)| a == b).count();
-    Ok([
-        excerpt(&both[0], parting, cut[0] != 0),
-        excerpt(&both[1], parting, cut[rank] != 0),
-    ])
+    Ok([0, rank].map(|rank| {
+        let text = String::from_utf8_lossy(&texts[rank]);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (words.join(" "), cut[rank] != 0)
+    }))
 }
 
 /// What is around character `at` of a text, all of it where it is short; more follows where it is `cut`.
@@ -252,5 +381,44 @@ mod tests {
             list
         });
         assert!(late.to_string().contains("differs later on") && late.to_string().len() < 1000);
+    }
+
+    fn argument(given: &str) -> ArrayError {
+        ArrayError::Argument {
+            what: "it",
+            given: given.to_owned(),
+            allowed: "another".to_owned(),
+        }
+    }
+
+    #[test]
+    fn all_ranks_have_one_outcome() {
+        for ranks in 1..=4 {
+            let outcomes = ThreadComm::run(ranks, |comm| {
+                let (rank, last) = (comm.rank(), ranks - 1);
+                let fine = in_step_with(comm, "it", &7, Ok(()), |()| Ok(("mine", [rank as u64])))?;
+                let refused = in_step(comm, "it", &7, Err::<(), _>(argument("7")), Ok);
+                let own = |()| {
+                    if rank == last {
+                        Err(argument("own"))
+                    } else {
+                        Ok(())
+                    }
+                };
+                let failed = in_step(comm, "it", &7, Ok(()), own);
+                let differs = in_step(comm, "it", &(rank == last), Ok(()), own);
+                comm.barrier()?; // nobody went on alone
+                Ok::<_, ArrayError>((fine, refused, failed, differs))
+            })
+            .expect("no rank fails");
+            for (fine, refused, failed, differs) in &outcomes {
+                let all: Vec<[u64; 1]> = (0..ranks as u64).map(|rank| [rank]).collect();
+                assert_eq!(fine, &("mine", all));
+                assert_eq!(refused, &Err(argument("7")));
+                assert!(matches!(failed, Err(ArrayError::Agreed(_))), "{failed:?}");
+                assert!(differs.is_err());
+                assert_eq!((failed, differs), (&outcomes[0].2, &outcomes[0].3));
+            }
+        }
     }
 }

@@ -5,18 +5,17 @@ use std::sync::Arc;
 use dap_protocol::Element;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
-use ndarray::{ArrayD, ArrayViewD, Axis, Data, DataMut, Dimension, IxDyn};
+use ndarray::{ArrayD, ArrayViewMutD, Axis, Data, DataMut, Dimension, IxDyn, Zip};
 
 use crate::cumulate::write;
-use crate::in_step::in_step;
-use crate::over::{Over, counted};
+use crate::exact::ExactSum;
+use crate::over::{Over, Plan, counted, with_block};
 use crate::part::Part;
-use crate::reduction::Sum;
-use crate::reproducible::exact_sum;
+use crate::reduction::{Exact, PairSums, Reduction, fold_over_ranks};
 use crate::take::check_ranks;
 use crate::{
-    Arithmetic, ArrayError, Axes, Cast, Floating, LocalArray, LocalArrayBase, LocalArrayView,
-    Parts, Reproducible, Summable,
+    Arithmetic, ArrayError, Axes, Cast, Floating, LocalArray, LocalArrayBase, Parts, Reproducible,
+    ReproducibleOver, Summable,
 };
 
 /// What elements weigh in an [`average`](LocalArrayBase::average): an array by reference, or [`Unweighted`].
@@ -26,20 +25,57 @@ use crate::{
 pub trait Weights<A> {
     /// The weights as an `A`.
     #[doc(hidden)]
-    fn weights(self) -> WeightsOf<A>;
+    fn weights<'a>(self) -> WeightsOf<'a, A>
+    where
+        Self: 'a;
 }
 
 /// What [`Weights`] are.
 #[doc(hidden)]
-#[derive(Debug)]
-pub struct WeightsOf<A>(Option<(ArrayD<A>, Arc<Part>)>);
+#[expect(missing_debug_implementations, reason = "nothing to be seen")]
+pub struct WeightsOf<'a, A>(Option<Box<dyn Lent<A> + 'a>>);
+
+/// An array of weights, of any element type.
+trait Lent<A> {
+    fn part(&self) -> &Arc<Part>;
+    /// What is stored, as an `A`.
+    fn elements(&self) -> ArrayD<A>;
+    /// Writes what is owned to the second of each pair.
+    fn write(&self, pairs: ArrayViewMutD<'_, [A; 2]>);
+}
+
+impl<A, S, D, C> Lent<A> for &LocalArrayBase<S, D, C>
+where
+    S: Data<Elem: Cast<A>>,
+    D: Dimension,
+{
+    fn part(&self) -> &Arc<Part> {
+        &self.part
+    }
+
+    fn elements(&self) -> ArrayD<A> {
+        self.data.mapv(Cast::cast).into_dyn()
+    }
+
+    fn write(&self, pairs: ArrayViewMutD<'_, [A; 2]>) {
+        let owned = self.part.owned_of(self.data.view()).into_dyn();
+        if owned.shape() == pairs.shape() {
+            Zip::from(pairs)
+                .and(owned)
+                .for_each(|pair, &weight| pair[1] = weight.cast());
+        }
+    }
+}
 
 /// No weights, for [`average`](LocalArrayBase::average): it is the mean, and the sum of weights the number of elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unweighted;
 
 impl<A> Weights<A> for Unweighted {
-    fn weights(self) -> WeightsOf<A> {
+    fn weights<'a>(self) -> WeightsOf<'a, A>
+    where
+        Self: 'a,
+    {
         WeightsOf(None)
     }
 }
@@ -50,20 +86,16 @@ where
     D: Dimension,
     C: Communicator,
 {
-    fn weights(self) -> WeightsOf<A> {
-        let elements = self.data.mapv(Cast::cast).into_dyn();
-        WeightsOf(Some((elements, Arc::clone(&self.part))))
+    fn weights<'a>(self) -> WeightsOf<'a, A>
+    where
+        Self: 'a,
+    {
+        WeightsOf(Some(Box::new(self)))
     }
 }
 
 /// An average and the sum of its weights, over axes.
 type Averages<A, C> = Result<(LocalArray<A, IxDyn, C>, LocalArray<A, IxDyn, C>), ArrayError>;
-
-/// Elements times their weights, and the weights, both stored as the elements are.
-struct Weighted<A> {
-    products: ArrayD<A>,
-    weights: ArrayD<A>,
-}
 
 fn without_weight() -> ArrayError {
     ArrayError::Argument {
@@ -157,44 +189,13 @@ where
         S::Elem: Cast<A>,
     {
         let over = self.over(Axes::ALL);
-        let sum = |array: &LocalArrayView<'_, A, IxDyn, &C>| array.sum_as::<A>();
-        let Some(sums) = self.weighted_sums(weights, sum)? else {
-            let count = over.count_of(&vec![true; self.ndim()]);
-            return Ok((self.mean_as()?, A::near(count)));
-        };
-        mean_of(sums)
+        let found =
+            over.average_of(weights.weights(), "", &PairSums::<A>::new(), PairSums::pair)?;
+        match found {
+            Some(found) => Ok(found),
+            None => Ok((self.mean_as()?, A::near(over.count_of_all()))),
+        }
     }
-
-    /// What `sum` makes of the elements times their weights, and of the weights; `None` without weights.
-    fn weighted_sums<A: Floating>(
-        &self,
-        weights: impl Weights<A>,
-        sum: impl Fn(&LocalArrayView<'_, A, IxDyn, &C>) -> Result<A, ArrayError>,
-    ) -> Result<Option<(A, A)>, ArrayError>
-    where
-        S::Elem: Cast<A>,
-    {
-        let over = self.over(Axes::ALL);
-        let Some(Weighted { products, weights }) = over.weighted(weights.weights())? else {
-            return Ok(None);
-        };
-        let of = |elements: &ArrayD<A>| {
-            sum(&LocalArrayView {
-                data: elements.view(),
-                part: Arc::clone(&self.part),
-                comm: &self.comm,
-            })
-        };
-        Ok(Some((of(&products)?, of(&weights)?)))
-    }
-}
-
-/// A sum over a weight, and the weight.
-fn mean_of<A: Floating>((sum, weight): (A, A)) -> Result<(A, A), ArrayError> {
-    if weight == A::default() {
-        return Err(without_weight());
-    }
-    Ok((Arithmetic::over(sum, weight), weight))
 }
 
 impl<S, D, C> Reproducible<'_, S, D, C>
@@ -203,25 +204,80 @@ where
     D: Dimension,
     C: Communicator + Clone,
 {
-    /// The mean by weight, and the sum of the weights: exact sums of elements times weights, each product rounded, and of
-    /// weights. The same bits for any layout. Collective.
+    /// The mean by weight: of exact sums of elements times weights, each product rounded, and of weights. The same bits for any
+    /// layout. Collective.
+    ///
+    /// # Errors
+    /// As [`LocalArrayBase::average`].
+    pub fn average(
+        &self,
+        weights: impl Weights<<S::Elem as Summable>::Mean>,
+    ) -> Result<<S::Elem as Summable>::Mean, ArrayError> {
+        Ok(self.average_returned(weights)?.0)
+    }
+
+    /// The [`average`](Self::average) and the sum of the weights. Collective.
     ///
     /// # Errors
     /// As [`LocalArrayBase::average`].
     #[expect(clippy::type_complexity, reason = "two numbers of the type of a mean")]
-    pub fn average(
+    pub fn average_returned(
         &self,
         weights: impl Weights<<S::Elem as Summable>::Mean>,
     ) -> Result<(<S::Elem as Summable>::Mean, <S::Elem as Summable>::Mean), ArrayError> {
-        let exact =
-            |array: &LocalArrayView<'_, <S::Elem as Summable>::Mean, IxDyn, &C>| exact_sum(array);
-        if let Some(sums) = self.array.weighted_sums(weights, exact)? {
-            return mean_of(sums);
-        }
         let over = self.array.over(Axes::ALL);
-        let count = over.count_of(&vec![true; self.array.ndim()]);
-        Ok((self.mean()?, Floating::near(count)))
+        let found = over.average_of(weights.weights(), "exact", &exact_pairs(), exact_pair)?;
+        match found {
+            Some(found) => Ok(found),
+            None => Ok((self.mean()?, Floating::near(over.count_of_all()))),
+        }
     }
+}
+
+impl<T, C> ReproducibleOver<'_, T, C>
+where
+    T: Summable<Mean: Parts>,
+    C: Communicator + Clone,
+{
+    /// The means by weight, the same bits for any layout: see [`Reproducible::average`]. Collective.
+    ///
+    /// # Errors
+    /// As [`Over::average`].
+    pub fn average(
+        &self,
+        weights: impl Weights<T::Mean>,
+    ) -> Result<LocalArray<T::Mean, IxDyn, C>, ArrayError> {
+        Ok(self.average_returned(weights)?.0)
+    }
+
+    /// The means by weight, and the sums of the weights, distributed alike. Collective.
+    ///
+    /// # Errors
+    /// As [`Over::average`].
+    pub fn average_returned(&self, weights: impl Weights<T::Mean>) -> Averages<T::Mean, C> {
+        let (over, reduction) = (&self.0, exact_pairs());
+        match over.averages_of(weights.weights(), "exact", &reduction, exact_pair)? {
+            Some(found) => Ok(found),
+            None => over.with_counts(self.mean()?),
+        }
+    }
+}
+
+/// Exact sums of the parts of the first of each pair, and of the second.
+fn exact_pairs<A: Parts>() -> Exact<impl Fn(&[[A; 2]], &mut [ExactSum; 4]), 4> {
+    Exact(|pairs: &[[A; 2]], sums: &mut [ExactSum; 4]| {
+        for of in 0..2 {
+            let numbers: Vec<A> = pairs.iter().map(|pair| pair[of]).collect();
+            A::each_part(&numbers, |part, numbers| {
+                sums[2 * of + part].add_all(numbers);
+            });
+        }
+    })
+}
+
+fn exact_pair<A: Parts>(sums: &[ExactSum; 4]) -> (A, A) {
+    let [a, b, c, d] = sums.each_ref().map(ExactSum::round);
+    (A::of_parts([a, b]), A::of_parts([c, d]))
 }
 
 impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
@@ -290,34 +346,26 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
     where
         T: Cast<A>,
     {
-        let plan = self.plan("average", A::TYPE)?;
-        let Some(Weighted { products, weights }) = self.weighted(weights.weights())? else {
-            let means = self.mean_as::<A>()?;
-            let count = A::near(self.count_of(&plan.reduced));
-            let counts = means.map(|_| count);
-            return Ok((means, counts));
-        };
-        let sums_of = |elements: &ArrayD<A>| {
-            let over = Over {
-                stored: elements.view(),
-                part: self.part,
-                comm: self.comm,
-                axes: self.axes.clone(),
-                keepdims: self.keepdims,
-            };
-            over.reduced("average", (), &Sum::<A>::new(), |&acc, _| A::narrow(acc))
-        };
-        let (mut means, weights) = (sums_of(&products)?, sums_of(&weights)?);
-        let is_zero =
-            weights.part.is_active() && weights.owned().iter().any(|&w| w == A::default());
-        let zeros = self.comm.all_gather_value(u8::from(is_zero))?;
-        if zeros.contains(&1) {
-            return Err(without_weight());
+        let reduction = PairSums::<A>::new();
+        match self.averages_of(weights.weights(), "", &reduction, PairSums::pair)? {
+            Some(found) => Ok(found),
+            None => self.with_counts(self.mean_as::<A>()?),
         }
-        means.zip_map_inplace(&weights, |mean, weight| {
-            *mean = Arithmetic::over(*mean, weight);
-        })?;
-        Ok((means, weights))
+    }
+
+    /// Means, and as many times the number of elements of each. Local.
+    fn with_counts<A: Floating>(&self, means: LocalArray<A, IxDyn, C>) -> Averages<A, C> {
+        let mut reduced = vec![false; self.part.distribution().ndim()];
+        for axis in self.axes.listed(reduced.len())? {
+            reduced[axis] = true;
+        }
+        let count = A::near(self.count_of(&reduced));
+        let counts = means.map(|_| count);
+        Ok((means, counts))
+    }
+
+    fn count_of_all(&self) -> f64 {
+        self.count_of(&vec![true; self.part.distribution().ndim()])
     }
 
     #[expect(
@@ -328,49 +376,117 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
         counted(self.part.distribution(), reduced) as f64
     }
 
-    /// Elements and weights multiplied; `None` without weights. Collective.
-    fn weighted<A: Floating>(
+    /// The average of all elements and the sum of the weights, by a reduction of pairs of product and weight; `None` without
+    /// weights. Collective.
+    fn average_of<A: Floating, R: Reduction<[A; 2]>>(
         &self,
-        weights: WeightsOf<A>,
-    ) -> Result<Option<Weighted<A>>, ArrayError>
+        weights: WeightsOf<'_, A>,
+        how: &'static str,
+        reduction: &R,
+        pair: impl Fn(&R::State) -> (A, A),
+    ) -> Result<Option<(A, A)>, ArrayError>
     where
         T: Cast<A>,
     {
-        let Some((elements, part)) = weights.0 else {
+        let Some(weights) = weights.0 else {
             return Ok(None);
         };
-        let distribution = self.part.distribution();
+        let (plan, pairs, ()) = self.weighted(&*weights, how, |_| Ok(()))?;
+        let (part, view) = (self.part, pairs.view());
+        let state = with_block(part, &view, &plan.reduced, None, R::ORDER, |block| {
+            fold_over_ranks(self.comm, block, reduction)
+        })?;
+        let (sum, weight) = state.map_or((A::default(), A::default()), |state| pair(&state));
+        if weight == A::default() {
+            return Err(without_weight());
+        }
+        Ok(Some((Arithmetic::over(sum, weight), weight)))
+    }
+
+    /// The averages and the sums of the weights, as [`average_of`](Self::average_of). Collective.
+    #[expect(clippy::type_complexity, reason = "two arrays or none")]
+    fn averages_of<A: Floating, R: Reduction<[A; 2]>>(
+        &self,
+        weights: WeightsOf<'_, A>,
+        how: &'static str,
+        reduction: &R,
+        pair: impl Fn(&R::State) -> (A, A),
+    ) -> Result<Option<(LocalArray<A, IxDyn, C>, LocalArray<A, IxDyn, C>)>, ArrayError>
+    where
+        T: Cast<A>,
+    {
+        let Some(weights) = weights.0 else {
+            return Ok(None);
+        };
+        let zeros = |plan: &Plan| LocalArray::<A, IxDyn, C>::zeros(&plan.result, self.comm.clone());
+        let own = |plan: &Plan| Ok((zeros(plan)?, zeros(plan)?));
+        let (plan, pairs, (mut means, mut sums)) = self.weighted(&*weights, how, own)?;
+        let mut is_zero = false;
+        let mut slots = means.owned_mut().into_iter().zip(sums.owned_mut());
+        plan.reduce(self, &pairs.view(), reduction, |state| {
+            let (sum, weight) = pair(state);
+            is_zero |= weight == A::default();
+            if let Some((mean, of_weights)) = slots.next() {
+                (*mean, *of_weights) = (Arithmetic::over(sum, weight), weight);
+            }
+        })?;
+        let zeros = self.comm.all_gather_value(u8::from(is_zero))?;
+        if zeros.contains(&1) {
+            return Err(without_weight());
+        }
+        Ok(Some((means, sums)))
+    }
+
+    /// The plan, elements times their weights beside the weights, stored as the elements are, and what else a rank makes on its
+    /// own. Collective.
+    fn weighted<A: Floating, R>(
+        &self,
+        weights: &dyn Lent<A>,
+        how: &'static str,
+        own: impl FnOnce(&Plan) -> Result<R, ArrayError>,
+    ) -> Result<(Plan, ArrayD<[A; 2]>, R), ArrayError>
+    where
+        T: Cast<A>,
+    {
+        let (part, distribution) = (weights.part(), self.part.distribution());
         let is_whole = part.distribution().global_shape() == distribution.global_shape();
         let axes = self.axes.listed(distribution.ndim());
-        let arguments = (axes.as_ref().ok(), self.part.digest(), part.digest());
-        let fits = axes.clone().and_then(|axes| {
+        let arguments = (how, A::TYPE, &self.axes, self.part.laid(), part.laid());
+        let fits = Plan::new(self).and_then(|plan| {
             if is_whole {
-                return self.part.check_compatible(&part);
+                self.part.check_compatible(part)?;
+            } else {
+                check_along(part.distribution(), distribution, &axes.clone()?)?;
             }
-            check_along(part.distribution(), distribution, &axes)
+            Ok(plan)
         });
-        let zeros = |()| self.part.zeros::<A, IxDyn>();
-        let mut weights = in_step(self.comm, "weights", &arguments, fits, zeros)?;
-        let owned = if is_whole {
-            part.owned_of(elements.view()).to_owned()
+        let (plan, mut pairs, made) = self.in_step("average", arguments, fits, |plan| {
+            let (pairs, made) = (self.part.zeros::<[A; 2], IxDyn>()?, own(&plan)?);
+            Ok((plan, pairs, made))
+        })?;
+        let along = if is_whole {
+            None
         } else {
-            along_axes(elements, &part, distribution, &axes?, self.comm)?
+            let elements = weights.elements();
+            Some(along_axes(elements, part, distribution, &axes?, self.comm)?)
         };
-        let mut products: ArrayD<A> = self.stored.mapv(Cast::cast);
         if self.part.is_active() {
-            let mut to = self.part.owned_of_mut(weights.view_mut());
-            if let Some(from) = broadcast(&owned, to.shape()) {
-                to.assign(&from);
+            let mut to = self.part.owned_of_mut(pairs.view_mut());
+            match &along {
+                None => weights.write(to.view_mut()),
+                Some(along) => {
+                    if let Some(from) = along.broadcast(to.raw_dim()) {
+                        let both = Zip::from(&mut to).and(&from);
+                        both.for_each(|pair, &weight| pair[1] = weight);
+                    }
+                }
             }
-            let mut to = self.part.owned_of_mut(products.view_mut());
-            to.zip_mut_with(&self.part.owned_of(weights.view()), |x, &w| *x = x.times(w));
+            Zip::from(&mut to)
+                .and(&self.part.owned_of(self.stored.view()))
+                .for_each(|pair, &x| pair[0] = x.cast().times(pair[1]));
         }
-        Ok(Some(Weighted { products, weights }))
+        Ok((plan, pairs, made))
     }
-}
-
-fn broadcast<'a, A>(from: &'a ArrayD<A>, shape: &[usize]) -> Option<ArrayViewD<'a, A>> {
-    from.broadcast(IxDyn(shape))
 }
 
 /// Checks that weights have one dimension for each of `axes`, over as many ranks.

@@ -25,6 +25,7 @@ impl<S> BinaryCounter<S> {
     }
 
     /// Takes in the next value; `join` gets what stands before as its first.
+    #[inline]
     pub(crate) fn push(&mut self, value: S, join: impl Fn(S, S) -> S) {
         let mut node = value;
         for _ in 0..self.count.trailing_ones() {
@@ -40,10 +41,19 @@ impl<S> BinaryCounter<S> {
         &self.nodes
     }
 
-    /// All values so far, joined from the last node on; `None` of none.
-    pub(crate) fn finish(self, join: impl Fn(S, S) -> S) -> Option<S> {
-        let nodes = self.nodes.into_iter().rev();
-        nodes.reduce(|right, left| join(left, right))
+    /// The last node, which has all values where only one came in.
+    pub(crate) fn last_mut(&mut self) -> Option<&mut S> {
+        self.nodes.last_mut()
+    }
+
+    /// All values so far, joined from the last node on; `None` of none. Begins anew.
+    pub(crate) fn finish(&mut self, join: impl Fn(S, S) -> S) -> Option<S> {
+        self.count = 0;
+        let mut all = self.nodes.pop()?;
+        while let Some(left) = self.nodes.pop() {
+            all = join(left, all);
+        }
+        Some(all)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Choosing elements: `where_`, `choose`, `putmask`.
 
+use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use dist_comm::Communicator;
 use dist_comm::agree::agree;
 use ndarray::{Data, DataMut, Dimension};
 
+use crate::agreement::in_step_with;
 use crate::combine::{NOTHING, combine};
-use crate::in_step::in_step_with;
 use crate::operand::{Lent, Operand, Side};
 use crate::{ArrayError, Cast, IndexMode, LocalArray, LocalArrayBase};
 
@@ -132,7 +133,7 @@ where
     {
         let choices: Vec<O> = choices.into_iter().collect();
         let fits = out.part.check_compatible(&self.part);
-        let out_is = (out.part.digest(), T::TYPE);
+        let out_is = (out.part.laid(), T::TYPE);
         self.check_choices(choices.len(), mode, out_is, fits, || Ok(()))?;
         self.write_choices(choices, mode, out)
     }
@@ -143,7 +144,7 @@ where
         &self,
         count: usize,
         mode: IndexMode,
-        out: impl Hash,
+        out: impl Hash + Debug,
         fits: Result<(), ArrayError>,
         own: impl FnOnce() -> Result<R, ArrayError>,
     ) -> Result<R, ArrayError> {
@@ -158,7 +159,7 @@ where
             let words = [wrong.is_some().into(), wrong.unwrap_or(0).cast_unsigned()];
             Ok((made, words))
         };
-        let arguments = (count, mode, self.part.digest(), out);
+        let arguments = (count, mode, self.part.laid(), out);
         let what = "number of choices, mode or out";
         let (made, all) = in_step_with(&self.comm, what, &arguments, fits, own)?;
         match all.into_iter().find(|[there, _]| *there == 1) {

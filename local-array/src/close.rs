@@ -5,7 +5,7 @@ use dist_comm::Communicator;
 use ndarray::{Data, Dimension};
 use num_complex::Complex64;
 
-use crate::in_step::{in_step_with, split};
+use crate::agreement::{in_step_with, split};
 use crate::{ArrayError, Cast, LocalArray, LocalArrayBase, Operand};
 
 /// How far apart two elements may be: `|a - b| <= atol + rtol · |b|`, with `NumPy`'s defaults. Local.
@@ -153,7 +153,7 @@ where
         let ((), all) = in_step_with(
             &self.comm,
             "operand or tolerance",
-            &(self.part.digest(), arguments),
+            &(self.part.laid(), arguments),
             close,
             all_here,
         )?;

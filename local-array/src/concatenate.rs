@@ -61,8 +61,8 @@ where
             allowed: "at least one".to_owned(),
         });
     };
-    let digests: Vec<u64> = arrays.iter().map(|array| array.part.digest()).collect();
-    same_everywhere(first.comm(), "axis or arrays", &(axis, digests))?;
+    let laid: Vec<_> = arrays.iter().map(|array| array.part.laid()).collect();
+    same_everywhere(first.comm(), "axis or arrays", &(axis, laid))?;
     if let Some(axis) = axis {
         let axis = axis_of(axis, first.ndim())?;
         let views: Vec<_> = arrays.iter().map(|array| array.view_of()).collect();

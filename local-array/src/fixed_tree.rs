@@ -13,6 +13,7 @@ use dist_maps::{AxisDist, Distribution};
 
 use crate::ArrayError;
 use crate::binary_counter::BinaryCounter;
+use crate::reduction::Group;
 use crate::reshape::with_whole;
 
 /// Elements of a block.
@@ -22,8 +23,7 @@ const TAG: u32 = 0x4654;
 
 /// The ranks along one axis at this rank's other coordinates, and what this one has of it.
 pub(crate) struct Line {
-    members: Vec<usize>,
-    at: usize,
+    group: Group,
     /// The blocks of this rank.
     pub(crate) blocks: Range<u64>,
 }
@@ -68,19 +68,12 @@ pub(crate) fn aligned(
 impl Line {
     /// `None` where the rank has no place in the grid. `distribution` is an [`aligned`] one.
     pub(crate) fn of(distribution: &Distribution, axis: usize, rank: usize) -> Option<Self> {
-        let mut coords = distribution.coords(rank)?;
-        let at = coords[axis];
-        let range = distribution.axes()[axis].owned_range(at)?;
-        let member = |c: usize| {
-            coords[axis] = c;
-            distribution.rank_at(&coords)
-        };
-        let members = (0..distribution.grid().shape()[axis])
-            .map(member)
-            .collect::<Option<_>>()?;
+        let mut along = vec![false; distribution.ndim()];
+        along[axis] = true;
+        let group = Group::along(distribution, &along, rank)?;
+        let range = distribution.axes()[axis].owned_range(group.me)?;
         Some(Self {
-            members,
-            at,
+            group,
             blocks: range.start.div_ceil(BLOCK)..range.end.div_ceil(BLOCK),
         })
     }
@@ -95,7 +88,7 @@ impl Line {
         join: impl Fn(S, S) -> S + Copy,
     ) -> Result<BinaryCounter<Vec<S>>, ArrayError> {
         let before = self.received(comm, lanes)?;
-        if let Some(&next) = self.members.get(self.at + 1) {
+        if let Some(&next) = self.group.members.get(self.group.me + 1) {
             let after = after(&before, values, join).nodes().concat();
             if !after.is_empty() {
                 comm.send(next, TAG, bytemuck::cast_slice(&after))?;
@@ -114,11 +107,12 @@ impl Line {
         join: impl Fn(S, S) -> S + Copy,
     ) -> Result<Option<Vec<S>>, ArrayError> {
         let before = self.before(comm, lanes, values, join)?;
-        let (me, last) = (self.members[self.at], self.members[self.members.len() - 1]);
-        let lowest = self.members.iter().copied().min().unwrap_or(me);
+        let members = &self.group.members;
+        let (me, last) = (members[self.group.me], members[members.len() - 1]);
+        let lowest = members.iter().copied().min().unwrap_or(me);
         let mut totals = vec![neutral; lanes];
         if me == last {
-            let all = after(&before, values, join);
+            let mut all = after(&before, values, join);
             if let Some(all) = all.finish(|left, right| joined(left, &right, join)) {
                 totals = all;
             }
@@ -138,14 +132,11 @@ impl Line {
     ) -> Result<BinaryCounter<Vec<S>>, ArrayError> {
         let nodes = self.blocks.start.count_ones() as usize;
         let mut states = vec![S::zeroed(); lanes * nodes];
-        if let Some(previous) = self.at.checked_sub(1)
+        if let Some(previous) = self.group.me.checked_sub(1)
             && !states.is_empty()
         {
-            comm.recv(
-                self.members[previous],
-                TAG,
-                bytemuck::cast_slice_mut(&mut states),
-            )?;
+            let from = self.group.members[previous];
+            comm.recv(from, TAG, bytemuck::cast_slice_mut(&mut states))?;
         }
         let node = |number: usize| states[number * lanes..(number + 1) * lanes].to_vec();
         let nodes = (0..nodes).map(node).collect();

@@ -3,20 +3,19 @@
 mod bins;
 mod two;
 
-use std::fmt::Debug;
-use std::hash::Hash;
 use std::sync::Arc;
 
-use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use ndarray::{Array1, ArrayViewD, Data, Dimension};
 
 pub use bins::Bins;
 pub use two::Histogram2d;
 
-use crate::agreement::same_everywhere;
-use crate::over::counted_elements;
+use crate::agreement::in_step_with;
+use crate::output::room;
+use crate::over::{counted_elements, with_block};
 use crate::part::Part;
+use crate::reduction::{Extremes, Order, whole};
 use crate::{
     Accumulate, Accumulator, ArrayError, Cast, Floating, LocalArrayBase, Ordered, Summable,
 };
@@ -89,8 +88,7 @@ impl<T: Ordered + Cast<f64>, C: Communicator> Histogram<'_, T, C> {
     /// (that of the elements too); [`ArrayError::IncompatibleArray`] for weights that lie elsewhere; [`ArrayError::Agreed`] when a
     /// rank cannot have the memory for the bins; [`ArrayError::Comm`].
     pub fn count(&self) -> Taken<i64> {
-        let edges = self.edges("count")?;
-        let mut counts = bins_of::<i64, _>(self.comm, edges.bins())?;
+        let (edges, mut counts) = self.asked::<i64>("count", Ok(()))?;
         if let Some(elements) = counted_elements(self.part, &self.stored, &self.all()) {
             for x in &elements {
                 if let Some(bin) = edges.find(x.cast()) {
@@ -153,9 +151,7 @@ impl<T: Ordered + Cast<f64>, C: Communicator> Histogram<'_, T, C> {
         C2: Communicator,
     {
         let fits = self.part.check_compatible(&weights.part);
-        let edges = self.edges(("weighted", fits.is_ok()))?;
-        fits?;
-        let mut sums = bins_of::<A::Acc, _>(self.comm, edges.bins())?;
+        let (edges, mut sums) = self.asked::<A::Acc>("weighted", fits)?;
         let theirs = weights.data.view().into_dyn();
         let weights = counted_elements(&weights.part, &theirs, &self.all());
         let elements = counted_elements(self.part, &self.stored, &self.all());
@@ -176,61 +172,59 @@ impl<T: Ordered + Cast<f64>, C: Communicator> Histogram<'_, T, C> {
         vec![true; self.stored.ndim()]
     }
 
-    /// The edges, when all ranks ask for the same. Collective.
-    fn edges(&self, arguments: impl Hash + Debug) -> Result<Edges, ArrayError> {
-        let asked = self.bins.check(self.range);
-        same_everywhere(
-            self.comm,
-            "histogram",
-            &(arguments, asked.is_ok(), self.bins.digest(self.range)),
-        )?;
-        asked?;
-        edges_of((&self.stored, self.part, self.comm), &self.bins, self.range)
+    /// The edges, when all ranks ask for the same, and zeros, one a bin. Collective: one small call.
+    fn asked<A: Accumulator>(
+        &self,
+        what: &'static str,
+        fits: Result<(), ArrayError>,
+    ) -> Result<(Edges, Vec<A>), ArrayError> {
+        let fits = fits.and_then(|()| self.bins.check(self.range));
+        let arguments = (what, self.bins.told(self.range));
+        let rank = self.comm.rank();
+        let own = |()| {
+            let made = (room(self.bins.len(), rank)?, self.bins.room(rank)?);
+            Ok((
+                made,
+                reach_of(&self.stored, self.part, &self.bins, self.range)?,
+            ))
+        };
+        let ((mut values, room), reaches) =
+            in_step_with(self.comm, "histogram", &arguments, fits, own)?;
+        values.resize(self.bins.len(), A::ZERO);
+        let edges = self.bins.edges(self.range, room, || joined(reaches))?;
+        Ok((edges, values))
     }
 }
 
-/// The edges of bins that were checked, with the extremes of the elements where they are asked for. Collective.
-fn edges_of<T: Ordered + Cast<f64>, C: Communicator>(
-    (stored, part, comm): (&ArrayViewD<'_, T>, &Arc<Part>, &C),
+/// The least and the greatest element of a rank as floats, by their bits, and whether it has any. Nothing where the edges do
+/// not depend on it.
+type Reach = [u64; 3];
+
+fn reach_of<T: Ordered + Cast<f64>>(
+    stored: &ArrayViewD<'_, T>,
+    part: &Part,
     bins: &Bins,
     range: Option<(f64, f64)>,
-) -> Result<Edges, ArrayError> {
-    let extremes = || {
-        let array = LocalArrayBase {
-            data: stored.view(),
-            part: Arc::clone(part),
-            comm,
-        };
-        match (array.min(), array.max()) {
-            (Ok(low), Ok(high)) => Ok((low.cast(), high.cast())),
-            (Err(ArrayError::Empty { .. }), _) => Ok((0.0, 1.0)),
-            (Err(error), _) | (_, Err(error)) => Err(error),
-        }
-    };
-    agree_on(comm, bins.edges(range, extremes))
-}
-
-/// Errors of memory are a rank's own: all others come to the same answer.
-fn agree_on<T, C: Communicator>(comm: &C, made: Result<T, ArrayError>) -> Result<T, ArrayError> {
-    match made {
-        Err(error) if !matches!(error, ArrayError::Allocation { .. }) => Err(error),
-        made => Ok(agree(comm, made)?),
+) -> Result<Reach, ArrayError> {
+    if !bins.ask_for_extremes(range) {
+        return Ok([0; 3]);
     }
+    let every = vec![true; stored.ndim()];
+    let ends = with_block(part, stored, &every, None, Order::Chain, |block| {
+        Ok(block.and_then(|block| whole(block, &Extremes)))
+    })?;
+    Ok(ends.map_or([0; 3], |ends| {
+        let (least, greatest) = ends.pair::<T>();
+        [least.cast().to_bits(), greatest.cast().to_bits(), 1]
+    }))
 }
 
-/// Zeros, one a bin. Collective.
-fn bins_of<A: Accumulator, C: Communicator>(comm: &C, bins: usize) -> Result<Vec<A>, ArrayError> {
-    let mut all = Vec::new();
-    let made = all
-        .try_reserve_exact(bins)
-        .map_err(|_| ArrayError::Allocation {
-            rank: comm.rank(),
-            shape: vec![bins],
-            bytes: bins.checked_mul(size_of::<A>()),
-        });
-    agree(comm, made)?;
-    all.resize(bins, A::ZERO);
-    Ok(all)
+/// The least and the greatest element of all ranks; 0 and 1 where there is none.
+fn joined(reaches: impl IntoIterator<Item = Reach>) -> (f64, f64) {
+    let known = reaches.into_iter().filter(|reach| reach[2] != 0);
+    let ends = known.map(|[low, high, _]| (f64::from_bits(low), f64::from_bits(high)));
+    let ends = ends.reduce(|(a, b), (c, d)| (a.lesser(c), b.greater(d)));
+    ends.unwrap_or((0.0, 1.0))
 }
 
 fn density(counts: &[f64], edges: &Array1<f64>) -> Array1<f64> {

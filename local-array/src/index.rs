@@ -8,7 +8,7 @@ use dap_protocol::Element;
 use dist_comm::Communicator;
 use ndarray::{Data, DataMut, Dimension, IxDyn, RawData};
 
-use crate::in_step::in_step_with;
+use crate::agreement::in_step_with;
 use crate::{ArrayError, IndexMode, LocalArrayBase};
 
 /// Local positions and global indices. All of it is local.
@@ -284,7 +284,7 @@ where
         let (root, told) = in_step_with(
             &self.comm,
             "index",
-            &(index, self.part.digest(), S::Elem::TYPE),
+            &(index, self.part.laid(), S::Elem::TYPE),
             found,
             |(global, root)| {
                 let mine = self.checked_getitem(&global).unwrap_or_default();

@@ -77,7 +77,6 @@ mod gather;
 mod halo;
 mod histogram;
 mod import;
-mod in_step;
 mod index;
 mod index_mode;
 mod indices;

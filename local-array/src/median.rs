@@ -124,8 +124,7 @@ impl<T: Middle, C: Communicator + Clone> Over<'_, T, C> {
     /// # Errors
     /// As [`sum`](Self::sum).
     pub fn median(&self) -> Result<LocalArray<T::Mean, IxDyn, C>, ArrayError> {
-        let plan = self.plan("median", ())?;
-        let mut result = self.result(&plan)?;
+        let (plan, mut result) = self.planned("median", ())?;
         self.medians(&plan, &mut result)?;
         Ok(result)
     }

@@ -8,8 +8,8 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{Data, Dimension, Ix1};
 
+use crate::agreement::in_step;
 use crate::cow::without_padding;
-use crate::in_step::in_step;
 use crate::{ArrayError, Cast, LocalArray, LocalArrayBase};
 
 /// All elements in C order, cut into one piece for each rank: what has an order of its own starts from it.
@@ -127,7 +127,7 @@ where
         S2: Data<Elem: Element + Cast<bool>>,
         C2: Communicator + Clone,
     {
-        let arguments = (self.part.digest(), mask.part.digest(), S::Elem::TYPE);
+        let arguments = (self.part.laid(), mask.part.laid(), S::Elem::TYPE);
         let fits = self.part.check_compatible(&mask.part);
         in_step(&self.comm, "mask", &arguments, fits, Ok)?;
         let (order, mask) = (self.in_order()?, mask.in_order()?);

@@ -4,7 +4,7 @@ use dap_protocol::Element;
 use dist_comm::Communicator;
 use ndarray::{DataMut, Dimension};
 
-use crate::in_step::in_step;
+use crate::agreement::in_step;
 use crate::{ArrayError, LocalArray, LocalArrayBase, Redistributor};
 
 /// Puts a result into `out`, which has the same shape and any distribution. Collective.
@@ -23,7 +23,7 @@ where
     in_step(
         result.comm(),
         "out",
-        &(result.part.digest(), out.part.digest()),
+        &(result.part.laid(), out.part.laid()),
         check_out(result.global_shape(), out),
         Ok,
     )?;
@@ -50,4 +50,16 @@ fn check_out<S: ndarray::RawData, D: Dimension, C: Communicator>(
         given: out.global_shape().to_vec(),
         allowed: format!("{shape:?}"),
     })
+}
+
+/// Room for as many values.
+pub(crate) fn room<A>(count: usize, rank: usize) -> Result<Vec<A>, ArrayError> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(count)
+        .map_err(|_| ArrayError::Allocation {
+            rank,
+            shape: vec![count],
+            bytes: count.checked_mul(size_of::<A>()),
+        })?;
+    Ok(all)
 }

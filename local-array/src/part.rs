@@ -11,6 +11,7 @@ use dist_maps::{AxisDist, Distribution, GlobalIndex, IndexMap, LocalIndex, MdMap
 use ndarray::{Array, ArrayBase, ArrayView, ArrayViewMut, Axis, Dimension, RawData, Slice};
 
 use crate::ArrayError;
+use crate::agreement::Laid;
 
 /// What a distribution gives this rank; computed once and shared by all arrays made from one another.
 #[derive(Debug)]
@@ -71,6 +72,11 @@ impl Part {
     /// The same number for equal distributions on all ranks of a program.
     pub(crate) fn digest(&self) -> u64 {
         *self.digest.get_or_init(|| digest(&self.distribution))
+    }
+
+    /// The distribution, to be compared on all ranks.
+    pub(crate) fn laid(&self) -> Laid<'_> {
+        Laid::known(&self.distribution, self.digest())
     }
 
     pub(crate) fn coords(&self) -> Option<&[usize]> {

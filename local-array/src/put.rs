@@ -5,8 +5,7 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::IndexMap;
 use ndarray::{Data, DataMut, Dimension, IxDyn};
 
-use crate::agreement::same_everywhere;
-use crate::in_step::in_step;
+use crate::agreement::{in_step, same_everywhere};
 use crate::indices::Indices;
 use crate::remote::{Places, send};
 use crate::strided::elements;
@@ -102,7 +101,7 @@ where
         let arguments = (
             mode,
             S::Elem::TYPE,
-            [&self.part, &indices.part, &values.part].map(|part| part.digest()),
+            [&self.part, &indices.part, &values.part].map(|part| part.laid()),
         );
         let what = "mode or distributions";
         let places = in_step(&self.comm, what, &arguments, fits, own)?;

@@ -9,7 +9,7 @@ use ndarray::{Data, Dimension};
 
 use crate::over::{all_places, counted, with_block};
 use crate::reduction::{
-    ArgExtreme, Extreme, Moments, Product, Reduction, Sum, Truths, fold_over_ranks,
+    ArgExtreme, Extreme, Extremes, Moments, Order, Product, Reduction, Sum, Truths, fold_over_ranks,
 };
 use crate::{
     Accumulate, Arithmetic, ArrayError, Cast, Floating, LocalArrayBase, Ordered, Real, Summable,
@@ -76,6 +76,21 @@ where
 
     /// The product of all elements, of the type of a [`sum`](Self::sum); 1 of no element. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i8, Ix1, _>::from_fn(&dealt, comm, |g| g[0] as i8 + 3)?; // 3, 4, 5, 6
+    ///     a.prod()
+    /// })?;
+    /// assert_eq!(found, [3 * 4 * 5 * 6_i64; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ArrayError::Comm`].
     pub fn prod(&self) -> Result<<S::Elem as Summable>::Sum, ArrayError>
@@ -86,6 +101,21 @@ where
     }
 
     /// The product of all elements, cast to `A` and multiplied in it. Collective.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i8, Ix1, _>::from_fn(&dealt, comm, |g| g[0] as i8 + 3)?; // 3, 4, 5, 6, whose product is 360
+    ///     a.prod_as::<u8>()
+    /// })?;
+    /// assert_eq!(found, [104; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
@@ -98,6 +128,21 @@ where
 
     /// The mean of all elements; `f64` for integers and `bool`. Collective. NaN for an array without elements.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i32, Ix1, _>::from_fn(&dealt, comm, |g| g[0] as i32)?; // 0, 1, 2, 3
+    ///     a.mean()
+    /// })?;
+    /// assert_eq!(found, [1.5; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ArrayError::Comm`].
     pub fn mean(&self) -> Result<<S::Elem as Summable>::Mean, ArrayError>
@@ -108,6 +153,21 @@ where
     }
 
     /// The mean of all elements, cast to `A` and added up in it; truncated where that is an integer. Collective.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i32, Ix1, _>::from_fn(&dealt, comm, |g| g[0] as i32)?; // 0, 1, 2, 3
+    ///     Ok::<_, ArrayError>((a.mean_as::<f32>()?, a.mean_as::<i64>()?))
+    /// })?;
+    /// assert_eq!(found, [(1.5, 1); 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
@@ -130,6 +190,21 @@ where
     ///
     /// Where `ddof` leaves nothing to divide by it is infinite, or NaN where the sum is 0 too.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i32, Ix1, _>::from_fn(&dealt, comm, |g| g[0] as i32)?; // 0, 1, 2, 3
+    ///     Ok::<_, ArrayError>((a.var(0.0)?, a.var(1.0)?))
+    /// })?;
+    /// assert_eq!(found, [(1.25, 5.0 / 3.0); 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ArrayError::Comm`].
     pub fn var(
@@ -144,6 +219,21 @@ where
 
     /// The variance of all elements as an `A`. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i32, Ix1, _>::from_fn(&dealt, comm, |g| g[0] as i32)?; // 0, 1, 2, 3
+    ///     a.var_as::<f32>(0.0)
+    /// })?;
+    /// assert_eq!(found, [1.25_f32; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ArrayError::Comm`].
     pub fn var_as<A: Floating>(&self, ddof: f64) -> Result<A::Real, ArrayError>
@@ -156,6 +246,21 @@ where
 
     /// The standard deviation of all elements, with `ddof` degrees of freedom less: the root of the [variance](Self::var);
     /// along axes it is `over(axes).std(ddof)`. Collective.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<u8, Ix1, _>::from_fn(&dealt, comm, |g| 2 * g[0] as u8)?; // 0, 2, 4, 6
+    ///     a.std(0.0)
+    /// })?;
+    /// assert_eq!(found, [5_f64.sqrt(); 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
@@ -171,6 +276,21 @@ where
 
     /// The standard deviation of all elements as an `A`. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<u8, Ix1, _>::from_fn(&dealt, comm, |g| 2 * g[0] as u8)?; // 0, 2, 4, 6
+    ///     a.std_as::<f32>(0.0)
+    /// })?;
+    /// assert_eq!(found, [5_f32.sqrt(); 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ArrayError::Comm`].
     pub fn std_as<A: Floating>(&self, ddof: f64) -> Result<A::Real, ArrayError>
@@ -185,6 +305,21 @@ where
 
     /// The least element; NaN where there is one. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i32, Ix1, _>::from_fn(&dealt, comm, |g| (g[0] - 2).pow(2) as i32)?; // 4, 1, 0, 1
+    ///     Ok::<_, ArrayError>((a.min()?, a.max()?))
+    /// })?;
+    /// assert_eq!(found, [(0, 4); 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ArrayError::Empty`] where no rank owns an element, the same on every rank; [`ArrayError::Comm`].
     pub fn min(&self) -> Result<S::Elem, ArrayError>
@@ -195,6 +330,21 @@ where
     }
 
     /// The greatest element; NaN where there is one. Collective.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<f64, Ix1, _>::from_fn(&dealt, comm, |g| (g[0] as f64 - 2.0).sqrt())?; // NaN, NaN, 0, 1
+    ///     Ok::<_, ArrayError>(a.max()?.is_nan())
+    /// })?;
+    /// assert_eq!(found, [true; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`min`](Self::min).
@@ -207,16 +357,47 @@ where
 
     /// The greatest element less the least; integers wrap. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i32, Ix1, _>::from_fn(&dealt, comm, |g| (g[0] - 2).pow(2) as i32 + 7)?; // 11, 8, 7, 8
+    ///     a.ptp()
+    /// })?;
+    /// assert_eq!(found, [4; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`min`](Self::min).
     pub fn ptp(&self) -> Result<S::Elem, ArrayError>
     where
         S::Elem: Ordered + Arithmetic,
     {
-        Ok(self.max()?.minus(self.min()?))
+        let (least, greatest) = self.whole("ptp", &Extremes)?.pair::<S::Elem>();
+        Ok(greatest.minus(least))
     }
 
     /// The flat index, in C order over the global shape, of the least element; of equal ones and of NaN, the first. Collective.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i32, Ix1, _>::from_fn(&dealt, comm, |g| (g[0] - 2).pow(2) as i32)?; // 4, 1, 0, 1
+    ///     a.argmin()
+    /// })?;
+    /// assert_eq!(found, [2; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`min`](Self::min), and [`ArrayError::Shape`] beyond 2⁶³ elements.
@@ -229,6 +410,21 @@ where
 
     /// The flat index of the greatest element; of equal ones and of NaN, the first. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i32, Ix1, _>::from_fn(&dealt, comm, |g| g[0].min(2) as i32)?; // 0, 1, 2, 2
+    ///     a.argmax()
+    /// })?;
+    /// assert_eq!(found, [2; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`argmin`](Self::argmin).
     pub fn argmax(&self) -> Result<i64, ArrayError>
@@ -240,6 +436,21 @@ where
 
     /// Whether any element is true, that is, not zero; NaN is. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i32, Ix1, _>::from_fn(&dealt, comm, |g| (g[0] == 3) as i32)?; // 0, 0, 0, 1
+    ///     a.any()
+    /// })?;
+    /// assert_eq!(found, [true; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ArrayError::Comm`].
     pub fn any(&self) -> Result<bool, ArrayError>
@@ -250,6 +461,21 @@ where
     }
 
     /// Whether all elements are true, that is, not zero. Collective.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let found = ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i32, Ix1, _>::from_fn(&dealt, comm, |g| (g[0] != 3) as i32)?; // 1, 1, 1, 0
+    ///     a.all()
+    /// })?;
+    /// assert_eq!(found, [false; 3]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
@@ -281,21 +507,16 @@ where
         if reduction.nothing().is_none() && counted(self.distribution(), &every) == 0 {
             return Err(empty());
         }
-        let strides = if R::PLACES {
+        let strides = if R::ORDER == Order::Places {
             Some(all_places(self.global_shape())?)
         } else {
             None
         };
         let stored = self.data.view().into_dyn();
         let strides = strides.as_deref();
-        let found = with_block(
-            &self.part,
-            &stored,
-            &every,
-            strides,
-            R::ANY_ORDER,
-            |block| fold_over_ranks(&self.comm, block, reduction),
-        )?;
+        let found = with_block(&self.part, &stored, &every, strides, R::ORDER, |block| {
+            fold_over_ranks(&self.comm, block, reduction)
+        })?;
         found.ok_or_else(empty)
     }
 }

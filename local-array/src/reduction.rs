@@ -8,7 +8,7 @@
 //!
 //! The order is fixed. For an output the elements stand in C order of the reduced axes. Where the last axis is reduced, leaves
 //! are [`Reduction::BLOCK`] elements one after the other, over row ends; where it is kept, [`Reduction::ROWS`] elements.
-//! Leaves are merged two by two as a binary counter carries ([`Reduction::TREE`]) or one after the other.
+//! Leaves are merged two by two as a binary counter carries or one after the other ([`Order`]).
 
 mod block;
 mod exact;
@@ -24,12 +24,26 @@ use bytemuck::{CheckedBitPattern, NoUninit};
 
 pub(crate) use block::Block;
 pub(crate) use exact::{CHUNK, Exact};
-pub(crate) use extremes::{ArgExtreme, Extreme};
+pub(crate) use extremes::{ArgExtreme, Ends, Extreme, Extremes};
 pub(crate) use group::{Group, fold_over_ranks, reduce_groups};
+pub(crate) use local::whole;
 pub(crate) use moments::Moments;
 use places::Places;
-pub(crate) use sums::{Product, Sum, pairwise};
+pub(crate) use sums::{PairSums, Product, Sum, pairwise};
 pub(crate) use truth::Truths;
+
+/// In which order the elements of an output come to one state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// In C order, leaves two by two, for the sake of rounding.
+    Tree,
+    /// In C order, one leaf after the other.
+    Chain,
+    /// As they lie in memory, one leaf after the other.
+    Any,
+    /// One leaf after the other, and the elements' places among the reduced ones are asked for.
+    Places,
+}
 
 /// What is done with the elements of an output.
 pub(crate) trait Reduction<T: Copy> {
@@ -42,12 +56,8 @@ pub(crate) trait Reduction<T: Copy> {
     const ROWS: usize = 128;
     /// Outputs handed over at once, where the last axis is kept.
     const COLUMNS: usize = 4096;
-    /// Whether leaves are merged two by two (for the sake of rounding), or one after the other.
-    const TREE: bool = true;
-    /// Whether the elements of an output may come in any order.
-    const ANY_ORDER: bool = false;
-    /// Whether the elements' places among the reduced ones are asked for.
-    const PLACES: bool = false;
+    /// How leaves come to one state.
+    const ORDER: Order = Order::Tree;
 
     /// The state of no element; `None` where nothing can be said.
     fn nothing(&self) -> Option<Self::State>;

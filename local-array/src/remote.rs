@@ -19,8 +19,8 @@ use ndarray::{Data, DataMut, Dimension};
 
 pub(crate) use places::{Owners, Places, each_place, nobodys, unpack};
 
-use crate::in_step::in_step;
-use crate::part::{digest, summary};
+use crate::agreement::{Laid, in_step};
+use crate::part::summary;
 use crate::strided::elements;
 use crate::{ArrayError, LocalArrayBase};
 
@@ -94,7 +94,7 @@ impl<C: Communicator> RemoteElements<C> {
         };
         let places = |()| Places::of(distribution, indices);
         let what = "distribution";
-        let asked = in_step(&comm, what, &digest(distribution), fits, places)?;
+        let asked = in_step(&comm, what, &Laid::out(distribution), fits, places)?;
         let fetch = Routes::new(asked, &comm)?;
         let store = Places::with_copies(distribution, indices)
             .map(|asked| Routes::new(asked, &comm))

@@ -346,16 +346,6 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
     }
 }
 
-/// The exact sum of floats or complex numbers, rounded once. Collective.
-pub(crate) fn exact_sum<S, D, C>(array: &LocalArrayBase<S, D, C>) -> Result<S::Elem, ArrayError>
-where
-    S: Data<Elem: Parts + Cast<S::Elem>>,
-    D: Dimension,
-    C: Communicator,
-{
-    Ok(sum_of(&array.whole("sum", &sums::<S::Elem, S::Elem>())?))
-}
-
 /// Types of sums that come out the same in any order.
 pub trait ExactlySummable: crate::Accumulate {
     /// The sum of an array.

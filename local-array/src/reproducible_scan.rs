@@ -7,9 +7,9 @@ use dap_protocol::Element;
 use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
-use ndarray::{Data, Dimension, Ix1, IxDyn};
+use ndarray::{Data, Dimension, IxDyn};
 
-use crate::agreement::same_everywhere;
+use crate::agreement::{in_step, same_everywhere};
 use crate::axis::axis_of;
 use crate::fixed_tree::{BLOCK, Line, aligned, joined};
 use crate::redistribute::moved_to;
@@ -73,7 +73,8 @@ where
         ))
     }
 
-    /// The running sums along an axis, the same bits for any layout; distributed as the array. Collective.
+    /// The running sums along an axis, the same bits for any layout; without one, of all elements in C order. Shape, distribution
+    /// and type are those of the plain [`cumsum`](LocalArrayBase::cumsum). Collective; every rank gives the same axis.
     ///
     /// Along the axis, elements are added one after the other within blocks of 128 indices, and what stands before a block is a
     /// tree of blocks. Memory as for [`prod`](Self::prod).
@@ -81,73 +82,46 @@ where
     /// # Errors
     /// [`ArrayError::InvalidDimension`] or [`ArrayError::Argument`] for an axis that is not there or differs between ranks; as
     /// [`redistribute`](LocalArrayBase::redistribute).
-    pub fn cumsum(
-        &self,
-        axis: i32,
-    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, D, C>, ArrayError> {
-        self.running("cumsum", axis, Join::Add)
+    pub fn cumsum(&self, axis: impl Into<Option<i32>>) -> Reduced<<S::Elem as Summable>::Sum, C> {
+        self.running("cumsum", axis.into(), Join::Add)
     }
 
     /// The running products along an axis, the same bits for any layout; as [`cumsum`](Self::cumsum). Collective.
     ///
     /// # Errors
     /// As [`cumsum`](Self::cumsum).
-    pub fn cumprod(
-        &self,
-        axis: i32,
-    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, D, C>, ArrayError> {
-        self.running("cumprod", axis, Join::Multiply)
-    }
-
-    /// The running sums of all elements in C order (`NumPy`'s `axis=None`), in blocks over all ranks. Collective.
-    ///
-    /// # Errors
-    /// As [`redistribute`](LocalArrayBase::redistribute).
-    pub fn cumsum_flat(
-        &self,
-    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
-        self.running_flat(Join::Add)
-    }
-
-    /// The running products of all elements in C order, in blocks over all ranks. Collective.
-    ///
-    /// # Errors
-    /// As [`redistribute`](LocalArrayBase::redistribute).
-    pub fn cumprod_flat(
-        &self,
-    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
-        self.running_flat(Join::Multiply)
+    pub fn cumprod(&self, axis: impl Into<Option<i32>>) -> Reduced<<S::Elem as Summable>::Sum, C> {
+        self.running("cumprod", axis.into(), Join::Multiply)
     }
 
     fn running(
         &self,
         what: &'static str,
-        axis: i32,
+        axis: Option<i32>,
         join: Join,
-    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, D, C>, ArrayError> {
-        let place = axis_of(axis, self.array.ndim());
-        same_everywhere(self.array.comm(), what, &place.as_ref().ok())?;
-        let place = place?;
-        let to = aligned(self.array.distribution(), place)?;
-        let moved: LocalArray<S::Elem, IxDyn, C> = moved_to(self.array, &to)?;
+    ) -> Reduced<<S::Elem as Summable>::Sum, C> {
+        let (array, comm) = (self.array, self.array.comm());
+        let is_flat = axis.is_none() && array.ndim() != 1;
+        let place = match axis {
+            Some(axis) => axis_of(axis, array.ndim()),
+            None => Ok(0),
+        };
+        let asked = (what, "reproducible", axis);
+        let place = in_step(comm, what, &asked, place, Ok)?;
+        let distribution = if is_flat {
+            let flat = array.distribution().global_size()?;
+            let line = Distribution::over(comm.size()).shape([flat]);
+            &line.grid([comm.size()]).block(0).build()?
+        } else {
+            array.distribution()
+        };
+        let to = aligned(distribution, place)?;
+        let moved: LocalArray<S::Elem, IxDyn, C> = moved_to(array, &to)?;
         let sums = scan::<_, <S::Elem as Summable>::Sum, _>(&moved, place, join)?;
-        moved_to(&sums, self.array.distribution())
-    }
-
-    fn running_flat(
-        &self,
-        join: Join,
-    ) -> Result<LocalArray<<S::Elem as Summable>::Sum, Ix1, C>, ArrayError> {
-        let flat = self.array.distribution().global_size()?;
-        let comm = self.array.comm();
-        let blocks = Distribution::over(comm.size())
-            .shape([flat])
-            .grid([comm.size()])
-            .block(0)
-            .build()?;
-        let to = aligned(&blocks, 0)?;
-        let moved: LocalArray<S::Elem, IxDyn, C> = moved_to(self.array, &to)?;
-        scan::<_, <S::Elem as Summable>::Sum, _>(&moved, 0, join)?.into_dimensionality()
+        if is_flat {
+            return Ok(sums);
+        }
+        moved_to(&sums, distribution)
     }
 }
 

@@ -6,7 +6,7 @@ use dap_protocol::Element;
 use dist_comm::{CommExt, Communicator};
 use ndarray::{Data, Dimension};
 
-use crate::in_step::in_step;
+use crate::agreement::in_step;
 use crate::nonzero::InOrder;
 use crate::remote::{Places, part_of, rounds};
 use crate::take::check_ranks;
@@ -78,12 +78,7 @@ where
                 ndim: 1,
             })
         };
-        let arguments = (
-            side,
-            S::Elem::TYPE,
-            self.part.digest(),
-            values.part.digest(),
-        );
+        let arguments = (side, S::Elem::TYPE, self.part.laid(), values.part.laid());
         let zeros = |()| values.part.zeros::<i64, D2>();
         let what = "side or distributions";
         let data = in_step(&self.comm, what, &arguments, fits, zeros)?;

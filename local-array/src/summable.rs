@@ -10,7 +10,21 @@ use crate::{Arithmetic, Cast, Parts};
 
 /// Elements in which sums and products are kept: every element type.
 ///
-/// Integers wrap; `bool` adds up as *or* and multiplies as *and*, as in `NumPy`.
+/// Integers wrap; `bool` adds up as *or* and multiplies as *and*, as in `NumPy`. Local.
+///
+/// ```
+/// use local_array::{Accumulate, Accumulator};
+///
+/// fn sum<A: Accumulate>(elements: &[A]) -> A {
+///     let widened = elements.iter().map(|x| x.widen());
+///     A::narrow(widened.fold(A::Acc::ZERO, A::Acc::add))
+/// }
+///
+/// assert_eq!((sum(&[100_i8, 100]), sum(&[true, true])), (-56, true));
+/// let halves = vec![half::f16::ONE; 3000]; // added up in f32: a half ends at 2048 in steps of 1
+/// assert_eq!(sum(&halves).to_f64(), 3000.0);
+/// assert_eq!(i32::mean_of(7_i32.widen(), 2.0), 3);
+/// ```
 pub trait Accumulate: Element + Cast<Self> {
     /// What a partial sum or product is kept in.
     type Acc: Accumulator;
@@ -22,7 +36,14 @@ pub trait Accumulate: Element + Cast<Self> {
     fn mean_of(sum: Self::Acc, count: f64) -> Self;
 }
 
-/// A partial sum or product.
+/// A partial sum or product, which [`Accumulate`] elements widen to. Local.
+///
+/// ```
+/// use local_array::Accumulator;
+///
+/// assert_eq!(2_i64.add(i64::ZERO), 2_i64.mul(i64::ONE));
+/// assert_eq!(i64::MAX.add(1), i64::MIN); // wraps
+/// ```
 pub trait Accumulator: Pod + Send + Sync {
     /// The sum of no element.
     const ZERO: Self;
@@ -53,6 +74,19 @@ pub trait Accumulator: Pod + Send + Sync {
 /// Another type, `NumPy`'s `dtype=`, is the type parameter of the forms that end in `_as`: elements are cast to it first
 /// ([`Cast`]), then added up in it. Halves are always added up in `f32` and rounded once, the moments of `var` and `std`
 /// always kept in `f64` and rounded once.
+///
+/// ```
+/// use dist_comm::SingleComm;
+/// use dist_maps::Distribution;
+/// use local_array::LocalArray;
+/// use ndarray::Ix1;
+///
+/// let whole = Distribution::over(1).shape([2]).build()?;
+/// let a = LocalArray::<u8, Ix1, _>::full(&whole, SingleComm::new(), 200)?;
+/// let (sum, mean, narrow): (u64, f64, u8) = (a.sum()?, a.mean()?, a.sum_as()?);
+/// assert_eq!((sum, mean, narrow), (400, 200.0, 144));
+/// # Ok::<(), local_array::ArrayError>(())
+/// ```
 pub trait Summable:
     Element + Cast<<Self as Summable>::Sum> + Cast<<Self as Summable>::Mean>
 {
@@ -62,7 +96,16 @@ pub trait Summable:
     type Mean: Floating;
 }
 
-/// Elements that have a variance: the floats and the complex numbers.
+/// Elements that have a variance: the floats and the complex numbers. Local.
+///
+/// ```
+/// use local_array::{Floating, Real};
+/// use num_complex::Complex32;
+///
+/// assert_eq!(Complex32::near(0.5), Complex32::new(0.5, 0.0));
+/// let variance: <Complex32 as Floating>::Real = Real::from_f64(0.25); // an f32
+/// assert_eq!(variance, 0.25_f32);
+/// ```
 pub trait Floating: Accumulate + Arithmetic {
     /// The type of a variance: the same, or that of a complex number's parts.
     type Real: Real;
@@ -76,7 +119,13 @@ pub trait Floating: Accumulate + Arithmetic {
     fn center(self) -> Self::Center;
 }
 
-/// Real floats.
+/// Real floats. Local.
+///
+/// ```
+/// use local_array::Real;
+///
+/// assert_eq!(f32::from_f64(0.1).to_f64(), 0.100_000_001_490_116_12);
+/// ```
 pub trait Real: Floating<Real = Self> {
     /// The nearest one.
     fn from_f64(x: f64) -> Self;

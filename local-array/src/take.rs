@@ -8,9 +8,8 @@ use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{Axis, Data, DataMut, Dimension, IxDyn};
 
-use crate::agreement::same_everywhere;
+use crate::agreement::{in_step, same_everywhere};
 use crate::axis::axis_of;
-use crate::in_step::in_step;
 use crate::indices::Indices;
 use crate::output::put_out;
 use crate::remote::{Owners, Places, each_place, fetch_once, nobodys};
@@ -167,12 +166,7 @@ where
             let places = Places::of(self.distribution(), &flat)?;
             Ok((places, indices.part.zeros::<S::Elem, D2>()?))
         };
-        let arguments = (
-            mode,
-            S::Elem::TYPE,
-            self.part.digest(),
-            indices.part.digest(),
-        );
+        let arguments = (mode, S::Elem::TYPE, self.part.laid(), indices.part.laid());
         let what = "mode or distributions";
         let (places, data) = in_step(&self.comm, what, &arguments, fits, own)?;
         let found = fetch_once(self, &places)?;

@@ -7,8 +7,8 @@ use dist_comm::Communicator;
 use dist_maps::{AxisDist, Distribution, IndexMap, MAX_LISTED, MapError, Slice};
 use ndarray::{Data, Dimension, IxDyn};
 
+use crate::agreement::in_step;
 use crate::deliver::Deliveries;
-use crate::in_step::in_step;
 use crate::remote::Owners;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
@@ -63,7 +63,7 @@ where
             let zeros = LocalArray::<S::Elem, IxDyn, C>::zeros_over(to, self.comm.clone())?;
             Ok((zeros, plan))
         };
-        let arguments = (k, self.part.digest(), S::Elem::TYPE);
+        let arguments = (k, self.part.laid(), S::Elem::TYPE);
         let (mut moved, plan) = in_step(&self.comm, "k", &arguments, planned, zeros)?;
         self.move_along(&plan, &mut moved)?;
         Ok(moved)

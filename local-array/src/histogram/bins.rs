@@ -4,6 +4,7 @@ use ndarray::Array1;
 
 use crate::ArrayError;
 use crate::agreement::Bits;
+use crate::output::room;
 
 /// The bins of a histogram: how many of one width, or their edges.
 ///
@@ -53,7 +54,7 @@ impl<const N: usize> From<[f64; N]> for Bins {
 
 impl Bins {
     /// What every rank gives alike.
-    pub(super) fn digest(&self, range: Option<(f64, f64)>) -> (i64, Vec<Bits>) {
+    pub(super) fn told(&self, range: Option<(f64, f64)>) -> (i64, Vec<Bits>) {
         let range = range.iter().flat_map(|range| [range.0, range.1].map(Bits));
         match self {
             Self::Count(count) => (*count, range.collect()),
@@ -83,25 +84,37 @@ impl Bins {
         }
     }
 
-    /// The edges; `extremes` gives the least and the greatest element.
+    /// How many.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Count(count) => usize::try_from(*count).unwrap_or(usize::MAX),
+            Self::Edges(edges) => edges.len().saturating_sub(1),
+        }
+    }
+
+    /// Room for the edges.
+    pub(super) fn room(&self, rank: usize) -> Result<Vec<f64>, ArrayError> {
+        room(self.len().saturating_add(1), rank)
+    }
+
+    /// Whether the edges depend on the elements.
+    pub(super) fn ask_for_extremes(&self, range: Option<(f64, f64)>) -> bool {
+        matches!(self, Self::Count(_)) && range.is_none()
+    }
+
+    /// The edges, into the [room](Self::room) for them; `extremes` gives the least and the greatest element.
     pub(super) fn edges(
         &self,
         range: Option<(f64, f64)>,
-        extremes: impl FnOnce() -> Result<(f64, f64), ArrayError>,
+        mut edges: Vec<f64>,
+        extremes: impl FnOnce() -> (f64, f64),
     ) -> Result<Edges, ArrayError> {
-        let count = match self {
-            Self::Edges(edges) => {
-                return Ok(Edges {
-                    edges: edges.clone(),
-                    scale: None,
-                });
-            }
-            Self::Count(count) => usize::try_from(*count).unwrap_or(usize::MAX),
-        };
-        let (low, high) = match range {
-            Some(range) => range,
-            None => extremes()?,
-        };
+        if let Self::Edges(given) = self {
+            edges.extend_from_slice(given);
+            return Ok(Edges { edges, scale: None });
+        }
+        let count = self.len();
+        let (low, high) = range.unwrap_or_else(extremes);
         check_range((low, high))?;
         #[expect(clippy::float_cmp, reason = "the same number twice")]
         let (low, high) = if low == high {
@@ -109,14 +122,6 @@ impl Bins {
         } else {
             (low, high)
         };
-        let mut edges: Vec<f64> = Vec::new();
-        let failed = || ArrayError::Allocation {
-            rank: 0,
-            shape: vec![count],
-            bytes: count.checked_mul(size_of::<f64>()),
-        };
-        let len = count.checked_add(1).ok_or_else(failed)?;
-        edges.try_reserve_exact(len).map_err(|_| failed())?;
         #[expect(clippy::cast_precision_loss, reason = "bins are fewer than 2^53")]
         let (bins, width) = (count as f64, (high - low) / count as f64);
         #[expect(clippy::cast_precision_loss, reason = "bins are fewer than 2^53")]
@@ -194,7 +199,7 @@ mod tests {
             (10, 1e-300, 1e-299),
             (49, 0.1, 0.7),
         ] {
-            let edges = Bins::Count(count).edges(Some((low, high)), || Ok((0.0, 0.0)))?;
+            let edges = Bins::Count(count).edges(Some((low, high)), Vec::new(), || (0.0, 0.0))?;
             for (at, &edge) in edges.edges.iter().enumerate() {
                 assert_eq!(edges.find(edge), Some(at.min(edges.bins() - 1)));
                 if at > 0 {
@@ -206,13 +211,15 @@ mod tests {
                 (None, None)
             );
         }
-        let edges = Bins::from([0.0, 1.0, 1.0, 2.0]).edges(None, || Ok((0.0, 0.0)))?;
+        let edges = Bins::from([0.0, 1.0, 1.0, 2.0]).edges(None, Vec::new(), || (0.0, 0.0))?;
         assert_eq!(
             [0.5, 1.0, 2.0, 2.5].map(|x| edges.find(x)),
             [Some(0), Some(2), Some(2), None]
         );
         assert_eq!(
-            Bins::from([1.0]).edges(None, || Ok((0.0, 0.0)))?.find(1.0),
+            Bins::from([1.0])
+                .edges(None, Vec::new(), || (0.0, 0.0))?
+                .find(1.0),
             None
         );
         Ok(())

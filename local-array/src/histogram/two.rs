@@ -6,8 +6,9 @@ use dist_comm::{CommExt, Communicator};
 use ndarray::{Array1, Array2, ArrayViewD, Data, Dimension};
 
 use super::bins::{Bins, Edges};
-use super::{bins_of, edges_of};
-use crate::agreement::same_everywhere;
+use super::{joined, reach_of};
+use crate::agreement::in_step_with;
+use crate::output::room;
 use crate::over::counted_elements;
 use crate::part::Part;
 use crate::{ArrayError, Cast, LocalArrayBase, Ordered};
@@ -126,19 +127,28 @@ impl<T: Ordered + Cast<f64>, U: Ordered + Cast<f64>, C: Communicator> Histogram2
                 .map_or(Ok(()), |(_, theirs)| part.check_compatible(theirs))
         });
         let asked = (0..2).try_for_each(|at| self.bins[at].check(self.ranges[at]));
-        let digests: Vec<_> = (0..2)
-            .map(|at| self.bins[at].digest(self.ranges[at]))
-            .collect();
-        let arguments = (fits.is_ok(), asked.is_ok(), weights.is_some(), digests);
-        same_everywhere(self.comm, "histogram2d", &arguments)?;
-        fits?;
-        asked?;
-        let [x_bins, y_bins] = &self.bins;
-        let x_edges = edges_of((&self.x, part, self.comm), x_bins, self.ranges[0])?;
-        let y_edges = edges_of((&self.y, other, self.comm), y_bins, self.ranges[1])?;
-        let shape = (x_edges.bins(), y_edges.bins());
+        let fits = fits.and(asked);
+        let ([x_bins, y_bins], ranges) = (&self.bins, self.ranges);
+        let told = (x_bins.told(ranges[0]), y_bins.told(ranges[1]));
+        let arguments = (weights.is_some(), told);
+        let (shape, rank) = ((x_bins.len(), y_bins.len()), self.comm.rank());
         let all = shape.0.saturating_mul(shape.1);
-        let mut sums = bins_of::<f64, _>(self.comm, all)?;
+        let own = |()| {
+            let made = (room(all, rank)?, x_bins.room(rank)?, y_bins.room(rank)?);
+            let [a, b, c] = reach_of(&self.x, part, x_bins, ranges[0])?;
+            let [d, e, f] = reach_of(&self.y, other, y_bins, ranges[1])?;
+            Ok((made, [a, b, c, d, e, f]))
+        };
+        let ((mut sums, x_room, y_room), reaches) =
+            in_step_with(self.comm, "histogram2d", &arguments, fits, own)?;
+        sums.resize(all, 0.0);
+        let reaches = || reaches.iter().copied();
+        let x_edges = x_bins.edges(ranges[0], x_room, || {
+            joined(reaches().map(|[a, b, c, ..]| [a, b, c]))
+        })?;
+        let y_edges = y_bins.edges(ranges[1], y_room, || {
+            joined(reaches().map(|[.., d, e, f]| [d, e, f]))
+        })?;
         let every = vec![true; self.x.ndim()];
         let weights = weights.map(|(elements, part)| (elements, *part));
         let pairs =

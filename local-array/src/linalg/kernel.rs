@@ -17,6 +17,19 @@ use crate::Arithmetic;
 /// | `f16`, `bf16` | `f32`, rounded once at the end |
 /// | integers | themselves, wrapping |
 /// | `bool` | `bool`: the sum is *or*, the product *and* |
+///
+/// Local; the products of distributed arrays are [`dot`](crate::LocalArrayBase::dot) and its kin.
+///
+/// ```
+/// use local_array::MatMul;
+/// use ndarray::{Array2, array};
+///
+/// let (a, b) = (array![[1_i32, 2]], array![[3], [4]]); // 1 × 2, 2 × 1
+/// let mut sums = Array2::from_elem((1, 1), 100);
+/// i32::multiply_add(&a.view(), &b.view(), &mut sums.view_mut());
+/// assert_eq!(sums, array![[111]]);
+/// assert_eq!(bool::sum_of(bool::add(true.product(false, false), true.product(true, false))), true);
+/// ```
 pub trait MatMul: Element {
     /// What products are added up in.
     type Acc: Pod + Send + Sync;

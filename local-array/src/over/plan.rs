@@ -8,14 +8,13 @@ use std::sync::Arc;
 use bytemuck::Zeroable;
 use dap_protocol::Element;
 use dist_comm::Communicator;
-use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{ArrayViewD, Axis, CowArray, DataMut, Dimension, IxDyn};
 
 use super::Over;
-use crate::agreement::same_everywhere;
+use crate::agreement::in_step;
 use crate::part::Part;
-use crate::reduction::{Block, Group, Reduction, reduce_groups};
+use crate::reduction::{Block, Group, Order, Reduction, reduce_groups};
 use crate::strided::for_each_run;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
@@ -26,7 +25,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    fn new<T, C>(over: &Over<'_, T, C>) -> Result<Self, ArrayError> {
+    pub(crate) fn new<T, C>(over: &Over<'_, T, C>) -> Result<Self, ArrayError> {
         let distribution = over.part.distribution();
         let axes = over.axes.listed(distribution.ndim())?;
         let mut reduced = vec![false; distribution.ndim()];
@@ -35,6 +34,41 @@ impl Plan {
         }
         let result = distribution.reduce(Some(&axes), over.keepdims)?;
         Ok(Self { reduced, result })
+    }
+
+    /// Reduces elements stored as those of `over` are; `see` gets the states of this rank's part of the result, in C order.
+    /// Collective.
+    pub(crate) fn reduce<T, C, U, R>(
+        &self,
+        over: &Over<'_, T, C>,
+        stored: &ArrayViewD<'_, U>,
+        reduction: &R,
+        see: impl FnMut(&R::State),
+    ) -> Result<(), ArrayError>
+    where
+        C: Communicator,
+        U: Copy,
+        R: Reduction<U>,
+    {
+        let (part, comm) = (over.part, over.comm);
+        let strides = if R::ORDER == Order::Places {
+            Some(strides(part.distribution().global_shape(), &self.reduced)?)
+        } else {
+            None
+        };
+        let strides = strides.as_deref();
+        let group = Group::of(part.distribution(), &self.reduced, comm.rank());
+        with_block(
+            part,
+            stored,
+            &self.reduced,
+            strides,
+            R::ORDER,
+            |block| match group.as_ref().zip(block) {
+                Some((group, block)) => reduce_groups(comm, group, block, reduction, see),
+                None => Ok(()),
+            },
+        )
     }
 }
 
@@ -91,12 +125,12 @@ pub(crate) fn with_block<T: Copy, R>(
     stored: &ArrayViewD<'_, T>,
     reduced: &[bool],
     strides: Option<&[i64]>,
-    in_any_order: bool,
+    order: Order,
     f: impl FnOnce(Option<&Block<'_, T>>) -> Result<R, ArrayError>,
 ) -> Result<R, ArrayError> {
     let stored = stored.view();
     let owned = part.owned_of(stored.view());
-    let block = Block::of_part(part, &stored, &owned, reduced, strides, in_any_order)?;
+    let block = Block::of_part(part, &stored, &owned, reduced, strides, order)?;
     f(block.as_ref())
 }
 
@@ -155,23 +189,22 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
         counted(self.part.distribution(), &plan.reduced) as f64
     }
 
-    /// The plan, when all ranks ask for the same reduction. Collective.
-    pub(crate) fn plan(
+    /// The plan, when all ranks ask for the same reduction, and an array for the result. Collective: one small call.
+    pub(crate) fn planned<U: Zeroable>(
         &self,
         what: &'static str,
         arguments: impl Hash + Debug,
-    ) -> Result<Plan, ArrayError> {
-        let plan = Plan::new(self);
-        let axes = plan.as_ref().ok().map(|plan| &plan.reduced);
-        same_everywhere(
-            self.comm,
-            what,
-            &(what, axes, self.keepdims, T::TYPE, arguments),
-        )?;
-        plan
+    ) -> Result<(Plan, LocalArray<U, IxDyn, C>), ArrayError>
+    where
+        C: Clone,
+    {
+        self.in_step(what, arguments, Plan::new(self), |plan| {
+            let result = LocalArray::zeros(&plan.result, self.comm.clone())?;
+            Ok((plan, result))
+        })
     }
 
-    /// The plan, when all ranks ask for the same reduction into an array distributed as its result. Collective.
+    /// The plan, when all ranks ask for the same reduction into an array distributed as its result. Collective: one small call.
     pub(crate) fn plan_into<S, D, C2>(
         &self,
         what: &'static str,
@@ -184,25 +217,26 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
         C2: Communicator,
     {
         let fits = Plan::new(self).and_then(|plan| {
-            Part::new(Arc::new(plan.result), self.comm)?.check_compatible(&out.part)
+            Part::new(Arc::new(plan.result.clone()), self.comm)?.check_compatible(&out.part)?;
+            Ok(plan)
         });
-        let plan = self.plan(what, (arguments, fits.is_ok()))?;
-        fits?;
-        Ok(plan)
+        self.in_step(what, arguments, fits, Ok)
     }
 
-    /// An array for the result. Collective.
-    pub(crate) fn result<U: Zeroable>(
+    /// What `own` makes of the plan, when all ranks ask for the same reduction. Collective: one small call.
+    pub(crate) fn in_step<R>(
         &self,
-        plan: &Plan,
-    ) -> Result<LocalArray<U, IxDyn, C>, ArrayError>
-    where
-        C: Clone,
-    {
-        Ok(agree(
-            self.comm,
-            LocalArray::zeros(&plan.result, self.comm.clone()),
-        )?)
+        what: &'static str,
+        arguments: impl Hash + Debug,
+        fits: Result<Plan, ArrayError>,
+        own: impl FnOnce(Plan) -> Result<R, ArrayError>,
+    ) -> Result<R, ArrayError> {
+        let mut axes = self.axes.listed(self.part.distribution().ndim()).ok();
+        if let Some(axes) = &mut axes {
+            axes.sort_unstable();
+        }
+        let asked = (what, axes, self.keepdims, T::TYPE, arguments);
+        in_step(self.comm, what, &asked, fits, own)
     }
 
     /// Reduces; `see` gets the states of this rank's part of the result, in C order. Collective.
@@ -220,23 +254,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
                 shape: distribution.global_shape().to_vec(),
             });
         }
-        let strides = if R::PLACES {
-            Some(strides(distribution.global_shape(), &plan.reduced)?)
-        } else {
-            None
-        };
-        let group = Group::of(distribution, &plan.reduced, self.comm.rank());
-        with_block(
-            self.part,
-            &self.stored,
-            &plan.reduced,
-            strides.as_deref(),
-            R::ANY_ORDER,
-            |block| match group.as_ref().zip(block) {
-                Some((group, block)) => reduce_groups(self.comm, group, block, reduction, see),
-                None => Ok(()),
-            },
-        )
+        plan.reduce(self, &self.stored, reduction, see)
     }
 
     /// The whole of a reduction into a new array.
@@ -250,8 +268,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     where
         C: Clone,
     {
-        let plan = self.plan(what, (arguments, U::TYPE))?;
-        let mut result = self.result(&plan)?;
+        let (plan, mut result) = self.planned(what, (arguments, U::TYPE))?;
         self.write(what, &plan, reduction, finish, &mut result)?;
         Ok(result)
     }

@@ -6,7 +6,7 @@ use ndarray::{DataMut, Dimension, IxDyn};
 
 use super::Over;
 use crate::agreement::Bits;
-use crate::reduction::{ArgExtreme, Extreme, Moments, Product, Sum, Truths};
+use crate::reduction::{ArgExtreme, Ends, Extreme, Extremes, Moments, Product, Sum, Truths};
 use crate::{
     Accumulate, Arithmetic, ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Ordered, Real,
     Summable,
@@ -18,6 +18,12 @@ type Reduced<U, C> = Result<LocalArray<U, IxDyn, C>, ArrayError>;
 /// The accumulator's value in the type that was asked for.
 fn narrowed<A: Accumulate>(&acc: &A::Acc, _: f64) -> A {
     A::narrow(acc)
+}
+
+/// The greatest less the least.
+fn range_of<T: Ordered + Arithmetic>(ends: &Ends) -> T {
+    let (least, greatest) = ends.pair::<T>();
+    greatest.minus(least)
 }
 
 /// The sum over the number of elements.
@@ -233,9 +239,7 @@ impl<T: Ordered, C: Communicator> Over<'_, T, C> {
         T: Arithmetic,
         C: Clone,
     {
-        let mut range = self.max()?;
-        range.zip_map_inplace(&self.min()?, |most, least| *most = most.minus(least))?;
-        Ok(range)
+        self.reduced("ptp", (), &Extremes, |ends, _| range_of(ends))
     }
 
     /// The same, written to what `out` owns. Collective.
@@ -244,15 +248,9 @@ impl<T: Ordered, C: Communicator> Over<'_, T, C> {
         T: Arithmetic,
         S: DataMut<Elem = T>,
         D: Dimension,
-        C: Clone,
         C2: Communicator,
     {
-        self.max_into(out)?;
-        let least = self.min()?;
-        for (most, &least) in out.owned_mut().iter_mut().zip(least.owned()) {
-            *most = most.minus(least);
-        }
-        Ok(())
+        self.reduced_into("ptp", (), &Extremes, |ends, _| range_of(ends), out)
     }
 }
 

@@ -6,8 +6,8 @@ use dist_maps::{Distribution, GlobalIndex, IndexMap};
 use ndarray::{ArrayViewMutD, Axis, DataMut, Dimension};
 
 use super::stream::Stream;
+use crate::agreement::in_step;
 use crate::deliver::Deliveries;
-use crate::in_step::in_step;
 use crate::remote::Owners;
 use crate::{ArrayError, LocalArrayBase};
 
@@ -108,7 +108,7 @@ where
         given: 0,
         ndim: 0,
     });
-    let arguments = (of, array.part.digest(), S::Elem::TYPE);
+    let arguments = (of, array.part.laid(), S::Elem::TYPE);
     let what = "seed, number of draws or distribution";
     let n = in_step(&array.comm, what, &arguments, extent, Ok)?;
     let order = Permutation::new(stream, n);

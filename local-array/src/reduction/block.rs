@@ -6,6 +6,7 @@ use std::ops::Range;
 use dist_maps::copy::{Layout, StridedRun, gather};
 use ndarray::{ArrayViewD, Axis};
 
+use super::Order;
 use super::places::Places;
 use crate::ArrayError;
 use crate::part::Part;
@@ -49,14 +50,14 @@ impl<'a, T: Copy> Block<'a, T> {
     /// `None` where the rank has no place in the grid. `owned` is the owned part of `stored`.
     ///
     /// With `strides`, the places of the elements are kept: an element's is the sum over the reduced axes of its global index
-    /// times the axis' stride. With `in_any_order` the elements of an output need not come in C order of their axes.
+    /// times the axis' stride. In [any order](Order::Any) the elements of an output need not come in C order of their axes.
     pub(crate) fn of_part(
         part: &Part,
         stored: &'a ArrayViewD<'a, T>,
         owned: &'a ArrayViewD<'a, T>,
         reduced: &[bool],
         strides: Option<&[i64]>,
-        in_any_order: bool,
+        order: Order,
     ) -> Result<Option<Self>, ArrayError> {
         if !part.is_active() {
             return Ok(None);
@@ -70,7 +71,7 @@ impl<'a, T: Copy> Block<'a, T> {
             _ => Places::Unasked,
         };
         let places: Vec<Places> = (0..reduced.len()).map(places).collect();
-        let as_one_run = in_any_order && strides.is_none() && !reduced.contains(&false);
+        let as_one_run = order == Order::Any && strides.is_none() && !reduced.contains(&false);
         let run = owned.as_slice_memory_order().filter(|_| as_one_run);
         let block = match (chosen, run) {
             (Some(positions), _) => {

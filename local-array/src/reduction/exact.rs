@@ -1,6 +1,6 @@
 //! Sums that do not depend on any order: states are [`ExactSum`]s.
 
-use super::{Place, Reduction};
+use super::{Order, Place, Reduction};
 use crate::exact::ExactSum;
 
 /// Elements handed over at once.
@@ -14,8 +14,7 @@ impl<T: Copy, F: Fn(&[T], &mut [ExactSum; N]), const N: usize> Reduction<T> for 
     const BLOCK: usize = 64 * CHUNK;
     const ROWS: usize = CHUNK;
     const COLUMNS: usize = 64;
-    const TREE: bool = false;
-    const ANY_ORDER: bool = true;
+    const ORDER: Order = Order::Any;
 
     fn nothing(&self) -> Option<Self::State> {
         Some([ExactSum::ZERO; N])

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{Place, Reduction, sums};
+use super::{Order, Place, Reduction, sums};
 use crate::Ordered;
 
 /// The greatest element with `GREATEST`, else the least; NaN where there is one.
@@ -22,7 +22,7 @@ fn best<T: Ordered, const GREATEST: bool>(run: &[T]) -> T {
 
 impl<T: Ordered, const GREATEST: bool> Reduction<T> for Extreme<GREATEST> {
     type State = T;
-    const TREE: bool = false;
+    const ORDER: Order = Order::Chain;
 
     fn nothing(&self) -> Option<T> {
         None
@@ -43,6 +43,56 @@ impl<T: Ordered, const GREATEST: bool> Reduction<T> for Extreme<GREATEST> {
     }
 }
 
+/// The least and the greatest element; both NaN where there is one.
+pub(crate) struct Extremes;
+
+/// Two elements, as bytes.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Ends {
+    least: Bytes,
+    greatest: Bytes,
+}
+
+impl Ends {
+    fn new<T: Ordered>((least, greatest): (T, T)) -> Self {
+        let (least, greatest) = (Bytes::of(least), Bytes::of(greatest));
+        Self { least, greatest }
+    }
+
+    /// The least and the greatest.
+    pub(crate) fn pair<T: Ordered>(&self) -> (T, T) {
+        (self.least.element(), self.greatest.element())
+    }
+}
+
+impl<T: Ordered> Reduction<T> for Extremes {
+    type State = Ends;
+    const ORDER: Order = Order::Chain;
+
+    fn nothing(&self) -> Option<Ends> {
+        None
+    }
+
+    #[inline]
+    fn of_run(&self, run: &[T], _: Place<'_>) -> Ends {
+        Ends::new((best::<T, false>(run), best::<T, true>(run)))
+    }
+
+    fn of_rows(&self, rows: &[&[T]], _: &[i64], states: &mut Vec<Ends>) {
+        let (mut least, mut greatest) = (Vec::new(), Vec::new());
+        sums::columns(rows, &mut least, |x| x, better::<T, false>);
+        sums::columns(rows, &mut greatest, |x| x, better::<T, true>);
+        states.extend(least.into_iter().zip(greatest).map(Ends::new));
+    }
+
+    #[inline]
+    fn merge(&self, left: &mut Ends, right: &Ends) {
+        let ((a, b), (c, d)) = (left.pair::<T>(), right.pair::<T>());
+        *left = Ends::new((better::<T, false>(a, c), better::<T, true>(b, d)));
+    }
+}
+
 /// Where the greatest element stands with `GREATEST`, else the least; of several the one of least place, and the first NaN
 /// where there is one.
 pub(crate) struct ArgExtreme<const GREATEST: bool>;
@@ -52,24 +102,37 @@ pub(crate) struct ArgExtreme<const GREATEST: bool>;
 #[repr(C)]
 pub(crate) struct Placed {
     pub(crate) place: i64,
-    value: [u64; 2],
+    value: Bytes,
 }
-
-const _: () = assert!(size_of::<num_complex::Complex64>() == 16);
 
 impl Placed {
     fn new<T: Ordered>(value: T, place: i64) -> Self {
-        let mut placed = Self {
-            place,
-            value: [0; 2],
-        };
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut placed.value);
-        bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
-        placed
+        let value = Bytes::of(value);
+        Self { place, value }
     }
 
     fn value<T: Ordered>(&self) -> T {
-        let bytes: &[u8] = bytemuck::cast_slice(&self.value);
+        self.value.element()
+    }
+}
+
+/// An element as bytes.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Bytes([u64; 2]);
+
+const _: () = assert!(size_of::<num_complex::Complex64>() == 16);
+
+impl Bytes {
+    fn of<T: Ordered>(value: T) -> Self {
+        let mut words = [0; 2];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
+        Self(words)
+    }
+
+    fn element<T: Ordered>(&self) -> T {
+        let bytes: &[u8] = bytemuck::cast_slice(&self.0);
         // The bytes are those of a `T`.
         bytemuck::checked::try_pod_read_unaligned(&bytes[..size_of::<T>()]).unwrap_or_default()
     }
@@ -114,8 +177,7 @@ fn least_place<T: Ordered>(run: &[T], best: T, place: Place<'_>) -> i64 {
 
 impl<T: Ordered, const GREATEST: bool> Reduction<T> for ArgExtreme<GREATEST> {
     type State = Placed;
-    const TREE: bool = false;
-    const PLACES: bool = true;
+    const ORDER: Order = Order::Places;
 
     fn nothing(&self) -> Option<Placed> {
         None

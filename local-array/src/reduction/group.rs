@@ -1,10 +1,11 @@
 //! Merging the states of the ranks.
 
 use bytemuck::checked::{try_cast_slice, try_pod_read_unaligned};
+use bytemuck::{CheckedBitPattern, NoUninit};
 use dist_comm::Communicator;
 use dist_maps::Distribution;
 
-use super::local::{merge_all, tile, whole};
+use super::local::{tile, whole};
 use super::{Block, Reduction};
 use crate::ArrayError;
 
@@ -15,43 +16,36 @@ const STATES: &str = "states of a reduction";
 /// Bytes of states at once.
 const TILE: usize = 1 << 20;
 
-/// The ranks that share the outputs of this one: those at the same coordinates of the kept axes, ascending.
+/// The ranks at the same coordinates as this one, but along some axes.
 pub(crate) struct Group {
-    members: Vec<usize>,
-    me: usize,
-    /// Outputs that the group has.
+    pub(crate) members: Vec<usize>,
+    /// Which of them this rank is.
+    pub(crate) me: usize,
+    /// Positions that each of them owns along the other axes: the outputs of a reduction.
     outputs: usize,
 }
 
 impl Group {
-    /// `None` where the rank has no place in the grid.
-    pub(crate) fn of(distribution: &Distribution, reduced: &[bool], rank: usize) -> Option<Self> {
+    /// In C order of their coordinates; `None` where the rank has no place in the grid.
+    pub(crate) fn along(distribution: &Distribution, axes: &[bool], rank: usize) -> Option<Self> {
         let coords = distribution.coords(rank)?;
-        let mut members = Vec::new();
         let extents = distribution.grid().shape();
-        let mut others = vec![coords.clone()];
-        for (axis, _) in reduced.iter().enumerate().filter(|(_, reduced)| **reduced) {
-            others = others
-                .iter()
-                .flat_map(|coords| {
-                    (0..extents[axis]).map(move |c| {
-                        let mut coords = coords.clone();
-                        coords[axis] = c;
-                        coords
-                    })
-                })
-                .collect();
+        let mut all = vec![coords.clone()];
+        for (axis, _) in axes.iter().enumerate().filter(|(_, along)| **along) {
+            let moved = |coords: &Vec<usize>, c| {
+                let mut coords = coords.clone();
+                coords[axis] = c;
+                coords
+            };
+            let each = |coords| (0..extents[axis]).map(move |c| moved(coords, c));
+            all = all.iter().flat_map(each).collect();
         }
-        members.extend(
-            others
-                .iter()
-                .filter_map(|coords| distribution.rank_at(coords)),
-        );
-        members.sort_unstable();
+        let members = all.iter().map(|coords| distribution.rank_at(coords));
+        let members: Vec<usize> = members.collect::<Option<_>>()?;
         let me = members.iter().position(|&member| member == rank)?;
-        let axes = distribution.axes().iter().zip(&coords).zip(reduced);
-        let outputs = axes
-            .filter(|(_, reduced)| !**reduced)
+        let others = distribution.axes().iter().zip(&coords).zip(axes);
+        let outputs = others
+            .filter(|(_, along)| !**along)
             .map(|((axis, &coord), _)| axis.owned_len(coord))
             .product();
         Some(Self {
@@ -59,6 +53,68 @@ impl Group {
             me,
             outputs,
         })
+    }
+
+    /// In order of rank: those that share the outputs of this one, where `reduced` are the axes of a reduction.
+    pub(crate) fn of(distribution: &Distribution, reduced: &[bool], rank: usize) -> Option<Self> {
+        let mut group = Self::along(distribution, reduced, rank)?;
+        group.members.sort_unstable();
+        group.me = group.members.binary_search(&rank).ok()?;
+        Some(group)
+    }
+
+    /// Joins the states of `count` outputs over the members, as a binomial tree in their order; true on the first one, which has
+    /// the result. `states` is empty where a rank has none. `message` is a buffer.
+    ///
+    /// # Errors
+    /// [`ArrayError::Comm`].
+    pub(crate) fn join<S: NoUninit + CheckedBitPattern>(
+        &self,
+        comm: &dyn Communicator,
+        count: usize,
+        states: &mut Vec<S>,
+        message: &mut Vec<u64>,
+        join: impl Fn(&mut S, &S),
+    ) -> Result<bool, ArrayError> {
+        let (me, ranks) = (self.me, self.members.len());
+        if ranks == 1 {
+            return Ok(true);
+        }
+        // One word that says whether the rank has anything, then the states.
+        let bytes = count * size_of::<S>();
+        message.clear();
+        message.resize(1 + bytes.div_ceil(size_of::<u64>()), 0);
+        let mut distance = 1;
+        while distance < ranks {
+            if me % (2 * distance) == distance {
+                message[0] = u64::from(!states.is_empty());
+                let own: &[u8] = bytemuck::cast_slice(states);
+                bytemuck::cast_slice_mut::<u64, u8>(&mut message[1..])[..own.len()]
+                    .copy_from_slice(own);
+                let to = self.members[me - distance];
+                comm.send(to, TAG, bytemuck::cast_slice(message))?;
+                return Ok(false);
+            }
+            if me + distance < ranks {
+                let from = self.members[me + distance];
+                comm.recv(from, TAG, bytemuck::cast_slice_mut(message))?;
+                if message[0] != 0 {
+                    let theirs = &bytemuck::cast_slice::<u64, u8>(&message[1..])[..bytes];
+                    // The bytes are those of states.
+                    let theirs: &[S] = try_cast_slice(theirs).map_err(|_| ArrayError::Message {
+                        what: STATES,
+                        bytes,
+                    })?;
+                    if states.is_empty() {
+                        states.extend_from_slice(theirs);
+                    } else {
+                        states.iter_mut().zip(theirs).for_each(|(a, b)| join(a, b));
+                    }
+                }
+            }
+            distance *= 2;
+        }
+        Ok(true)
     }
 }
 
@@ -81,81 +137,18 @@ pub(crate) fn reduce_groups<T: Copy, R: Reduction<T>>(
     while first < group.outputs {
         let next = first.saturating_add(step).min(group.outputs);
         tile(block, reduction, first..next, &mut states);
-        if merge(
-            comm,
-            group,
-            next - first,
-            reduction,
-            &mut states,
-            &mut message,
-        )? {
+        let count = next - first;
+        let merge = |left: &mut R::State, right: &R::State| reduction.merge(left, right);
+        if group.join(comm, count, &mut states, &mut message, merge)? {
             if states.is_empty() {
                 let nothing = reduction.nothing();
-                states.extend(nothing.into_iter().cycle().take(next - first));
+                states.extend(nothing.into_iter().cycle().take(count));
             }
             states.iter().for_each(&mut see);
         }
         first = next;
     }
     Ok(())
-}
-
-/// Merges the states of `count` outputs over the group, as a binomial tree by rank; true on the lowest rank, which has the
-/// result. `states` is empty where a rank has nothing to reduce.
-fn merge<T: Copy, R: Reduction<T>>(
-    comm: &dyn Communicator,
-    group: &Group,
-    count: usize,
-    reduction: &R,
-    states: &mut Vec<R::State>,
-    message: &mut Vec<u64>,
-) -> Result<bool, ArrayError> {
-    let (me, ranks) = (group.me, group.members.len());
-    if ranks == 1 {
-        return Ok(true);
-    }
-    // One word that says whether the rank has anything, then the states.
-    let bytes = count * size_of::<R::State>();
-    message.clear();
-    message.resize(1 + bytes.div_ceil(size_of::<u64>()), 0);
-    let mut distance = 1;
-    while distance < ranks {
-        if me % (2 * distance) == distance {
-            message[0] = u64::from(!states.is_empty());
-            let own: &[u8] = bytemuck::cast_slice(states);
-            bytemuck::cast_slice_mut::<u64, u8>(&mut message[1..])[..own.len()]
-                .copy_from_slice(own);
-            comm.send(
-                group.members[me - distance],
-                TAG,
-                bytemuck::cast_slice(message),
-            )?;
-            return Ok(false);
-        }
-        if me + distance < ranks {
-            comm.recv(
-                group.members[me + distance],
-                TAG,
-                bytemuck::cast_slice_mut(message),
-            )?;
-            if message[0] != 0 {
-                let theirs = &bytemuck::cast_slice::<u64, u8>(&message[1..])[..bytes];
-                // The bytes are those of states.
-                let theirs: &[R::State] =
-                    try_cast_slice(theirs).map_err(|_| ArrayError::Message {
-                        what: STATES,
-                        bytes,
-                    })?;
-                if states.is_empty() {
-                    states.extend_from_slice(theirs);
-                } else {
-                    merge_all(reduction, states, theirs);
-                }
-            }
-        }
-        distance *= 2;
-    }
-    Ok(true)
 }
 
 /// The state of all elements of all ranks, merged in order of rank, the same on every rank; `None` where there is nothing to

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::block::Leading;
-use super::{Block, Place, Reduction};
+use super::{Block, Order, Place, Reduction};
+use crate::binary_counter::BinaryCounter;
 
 /// The state of all elements of a block, whose axes are all reduced; `None` where it has none.
 pub(crate) fn whole<T: Copy, R: Reduction<T>>(
@@ -56,7 +57,11 @@ pub(crate) fn tile<T: Copy, R: Reduction<T>>(
         let first = next % block.len;
         let width = (block.len - first).min(outputs.end - next).min(R::COLUMNS);
         kept.seek(next / block.len);
-        let mut tree = Tree::new(R::TREE);
+        let merge = |mut left: Vec<R::State>, right: Vec<R::State>| {
+            merge_all(reduction, &mut left, &right);
+            left
+        };
+        let mut tree: BinaryCounter<Vec<R::State>> = BinaryCounter::new();
         reduced.seek(0);
         let mut left = reduced.count;
         while left > 0 {
@@ -66,29 +71,39 @@ pub(crate) fn tile<T: Copy, R: Reduction<T>>(
             for _ in 0..take {
                 let row = block.row(block.origin + kept.offset + reduced.offset);
                 rows.push(&row[first..first + width]);
-                if R::PLACES {
+                if R::ORDER == Order::Places {
                     places.push(block.base + reduced.place);
                 }
                 reduced.step();
             }
-            let mut leaf = tree.spare();
+            let mut leaf = Vec::with_capacity(width);
             reduction.of_rows(&rows, &places, &mut leaf);
-            tree.push(leaf, |left, right| merge_all(reduction, left, right));
+            match tree.last_mut() {
+                Some(all) if R::ORDER != Order::Tree => merge_all(reduction, all, &leaf),
+                _ => tree.push(leaf, merge),
+            }
             left -= take;
         }
-        if let Some(found) = tree.finish(|left, right| merge_all(reduction, left, right)) {
+        if let Some(found) = tree.finish(merge) {
             states.extend(found);
         }
         next += width;
     }
 }
 
-/// Merges the states of the same outputs.
-pub(super) fn merge_all<T: Copy, R: Reduction<T>>(
+/// The state of what both know.
+#[inline]
+fn merged<T: Copy, R: Reduction<T>>(
     reduction: &R,
-    left: &mut [R::State],
-    right: &[R::State],
-) {
+    mut left: R::State,
+    right: R::State,
+) -> R::State {
+    reduction.merge(&mut left, &right);
+    left
+}
+
+/// Merges the states of the same outputs.
+fn merge_all<T: Copy, R: Reduction<T>>(reduction: &R, left: &mut [R::State], right: &[R::State]) {
     for (left, right) in left.iter_mut().zip(right) {
         reduction.merge(left, right);
     }
@@ -155,64 +170,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Leaves merged two by two, as a binary counter carries, or one after the other.
-struct Tree<S> {
-    two_by_two: bool,
-    /// One for each binary digit 1 of `count`, the highest first.
-    parts: Vec<S>,
-    count: u64,
-}
-
-impl<S> Tree<S> {
-    fn new(two_by_two: bool) -> Self {
-        Self {
-            two_by_two,
-            parts: Vec::new(),
-            count: 0,
-        }
-    }
-
-    fn push(&mut self, mut leaf: S, merge: impl Fn(&mut S, &S)) {
-        let mut carries = if self.two_by_two {
-            self.count
-        } else {
-            u64::from(self.count > 0)
-        };
-        while carries & 1 == 1 {
-            if let Some(mut left) = self.parts.pop() {
-                merge(&mut left, &leaf);
-                leaf = left;
-            }
-            carries >>= 1;
-        }
-        self.parts.push(leaf);
-        self.count += 1;
-    }
-
-    /// The state of all; `None` where there was none. Begins anew.
-    fn finish(&mut self, merge: impl Fn(&mut S, &S)) -> Option<S> {
-        self.count = 0;
-        let mut all = self.parts.pop()?;
-        while let Some(mut left) = self.parts.pop() {
-            merge(&mut left, &all);
-            all = left;
-        }
-        Some(all)
-    }
-}
-
-impl<S> Tree<Vec<S>> {
-    fn spare(&self) -> Vec<S> {
-        Vec::with_capacity(self.parts.last().map_or(0, Vec::len))
-    }
-}
-
 /// Cuts a stream of runs into leaves that do not depend on how it came in, unless places are asked for: then leaves end
 /// with the runs.
 struct Stream<'r, T: Copy, R: Reduction<T>> {
     reduction: &'r R,
     pending: Vec<T>,
-    tree: Tree<R::State>,
+    tree: BinaryCounter<R::State>,
 }
 
 impl<'r, T: Copy, R: Reduction<T>> Stream<'r, T, R> {
@@ -220,12 +183,12 @@ impl<'r, T: Copy, R: Reduction<T>> Stream<'r, T, R> {
         Self {
             reduction,
             pending: Vec::new(),
-            tree: Tree::new(R::TREE),
+            tree: BinaryCounter::new(),
         }
     }
 
     fn feed(&mut self, mut run: &[T], place: Place<'_>) {
-        if R::PLACES {
+        if R::ORDER == Order::Places {
             for (at, leaf) in run.chunks(R::BLOCK).enumerate() {
                 let from = at * R::BLOCK;
                 self.leaf(leaf, Place { from, ..place });
@@ -252,15 +215,16 @@ impl<'r, T: Copy, R: Reduction<T>> Stream<'r, T, R> {
     }
 
     fn leaf(&mut self, elements: &[T], place: Place<'_>) {
-        if !R::TREE
-            && let Some(state) = self.tree.parts.last_mut()
+        if R::ORDER != Order::Tree
+            && let Some(state) = self.tree.last_mut()
         {
             self.reduction.take_run(state, elements, place);
             return;
         }
         let state = self.reduction.of_run(elements, place);
+        let reduction = self.reduction;
         self.tree
-            .push(state, |left, right| self.reduction.merge(left, right));
+            .push(state, |left, right| merged(reduction, left, right));
     }
 
     /// The state of all that came in. Begins anew.
@@ -271,8 +235,9 @@ impl<'r, T: Copy, R: Reduction<T>> Stream<'r, T, R> {
             self.pending = leaf;
             self.pending.clear();
         }
+        let reduction = self.reduction;
         self.tree
-            .finish(|left, right| self.reduction.merge(left, right))
+            .finish(|left, right| merged(reduction, left, right))
     }
 }
 

@@ -60,6 +60,50 @@ fold! {
     Product: ONE, mul;
 }
 
+/// The sums of the first and of the second of pairs, kept as an `A`.
+pub(crate) struct PairSums<A>(PhantomData<A>);
+
+impl<A: Accumulate> PairSums<A> {
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+
+    /// Both sums.
+    pub(crate) fn pair(state: &[A::Acc; 2]) -> (A, A) {
+        let [first, second] = state.map(A::narrow);
+        (first, second)
+    }
+
+    fn widen([a, b]: [A; 2]) -> [A::Acc; 2] {
+        [a.widen(), b.widen()]
+    }
+
+    fn add([a, b]: [A::Acc; 2], [c, d]: [A::Acc; 2]) -> [A::Acc; 2] {
+        [a.add(c), b.add(d)]
+    }
+}
+
+impl<A: Accumulate> Reduction<[A; 2]> for PairSums<A> {
+    type State = [A::Acc; 2];
+    const BLOCK: usize = 128;
+
+    fn nothing(&self) -> Option<Self::State> {
+        Some([A::Acc::ZERO; 2])
+    }
+
+    fn of_run(&self, run: &[[A; 2]], _: Place<'_>) -> Self::State {
+        lanes(run, Self::widen, [A::Acc::ZERO; 2], Self::add)
+    }
+
+    fn of_rows(&self, rows: &[&[[A; 2]]], _: &[i64], states: &mut Vec<Self::State>) {
+        columns(rows, states, Self::widen, Self::add);
+    }
+
+    fn merge(&self, left: &mut Self::State, right: &Self::State) {
+        *left = Self::add(*left, *right);
+    }
+}
+
 /// A run: [`LANES`] partial results over rows of as many elements, joined two by two; then what is left, one by one.
 #[inline]
 pub(super) fn lanes<T: Copy, S: Copy>(

@@ -1,6 +1,6 @@
 //! Whether any, or all, elements are true.
 
-use super::{Place, Reduction, sums};
+use super::{Order, Place, Reduction, sums};
 use crate::Cast;
 
 /// Whether all elements are true with `ALL`, else whether any is; 0 or 1.
@@ -15,8 +15,7 @@ impl<const ALL: bool> Truths<ALL> {
 
 impl<T: Cast<bool>, const ALL: bool> Reduction<T> for Truths<ALL> {
     type State = u8;
-    const TREE: bool = false;
-    const ANY_ORDER: bool = true;
+    const ORDER: Order = Order::Any;
 
     fn nothing(&self) -> Option<u8> {
         Some(u8::from(ALL))

@@ -231,8 +231,8 @@ fn fixed_trees_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
         let one = alone(&whole)?;
         let product = one.reproducible().prod()?;
         let flat = [
-            one.reproducible().cumsum_flat()?,
-            one.reproducible().cumprod_flat()?,
+            one.reproducible().cumsum(None)?,
+            one.reproducible().cumprod(None)?,
         ]
         .map(|a| a.into_local().into_dyn());
         for d in some(&shape_of(&whole), comm.size(), shape.len(), 2) {
@@ -240,8 +240,8 @@ fn fixed_trees_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
             let what = format!("{shape:?} as {}", a.dist());
             same(a.reproducible().prod()?.to_bits(), product.to_bits(), &what)?;
             let found = [
-                a.reproducible().cumsum_flat()?,
-                a.reproducible().cumprod_flat()?,
+                a.reproducible().cumsum(None)?,
+                a.reproducible().cumprod(None)?,
             ];
             for (found, wanted) in found.iter().zip(&flat) {
                 same(
@@ -315,7 +315,7 @@ fn fixed_trees_equal_plain_results(comm: &dyn Communicator) -> Outcome {
             })
             .collect();
         same(
-            gathered(&a.reproducible().cumsum_flat()?)?
+            gathered(&a.reproducible().cumsum(None)?)?
                 .into_raw_vec_and_offset()
                 .0,
             flat,
@@ -336,7 +336,7 @@ fn exact_averages_and_covariances_do_not_depend_on_the_layout(comm: &dyn Communi
     let weights = whole.mapv(|x| 1.0 / (1.5 + x * x));
     let complex = whole.mapv(|x| Complex64::new(x, 1.0 / (x * x + 0.3)));
     let (one, heavy, plane) = (alone(&whole)?, alone(&weights)?, alone(&complex)?);
-    let average = one.reproducible().average(&heavy)?;
+    let average = one.reproducible().average_returned(&heavy)?;
     let straight: f64 = whole.iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>() / weights.sum();
     ensure(
         (average.0 - straight).abs() <= 1e-12 * straight.abs(),
@@ -376,7 +376,7 @@ fn exact_averages_and_covariances_do_not_depend_on_the_layout(comm: &dyn Communi
     }
     for d in some(&[4, 90], comm.size(), 0, 2) {
         let a = spread(&whole, &d, comm)?;
-        let found = a.reproducible().average(&spread(&weights, &d, comm)?)?;
+        let found = a.reproducible().average_returned(&spread(&weights, &d, comm)?)?;
         same(
             [found.0.to_bits(), found.1.to_bits()],
             [average.0.to_bits(), average.1.to_bits()],
