@@ -463,7 +463,7 @@ fn over_nothing_has_no_extreme(comm: &dyn Communicator) -> Outcome {
         ("max", a.over([0, 1]).max().err()),
         ("argmin", a.over(0).argmin().err()),
         ("argmax", a.over(0).argmax().err()),
-        ("max", a.over(0).ptp().err()),
+        ("ptp", a.over(0).ptp().err()),
         ("min", a.min().err()),
         ("argmax", a.argmax().err()),
     ] {
