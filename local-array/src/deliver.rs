@@ -49,7 +49,10 @@ impl<T: Element> Deliveries<T> {
             let elements: Result<Vec<T>, _> = elements.collect();
             elements
                 .map(Vec::into_iter)
-                .map_err(|_| ArrayError::Memory { bytes: bytes.len() })
+                .map_err(|_| ArrayError::Message {
+                    what: "elements",
+                    bytes: bytes.len(),
+                })
         };
         Ok(Delivered {
             queues: received.into_iter().map(read).collect::<Result<_, _>>()?,

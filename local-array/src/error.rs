@@ -160,12 +160,13 @@ pub enum ArrayError {
         /// One past the last.
         allowed: u64,
     },
-    /// The least or greatest element of an array without elements.
+    /// An operation that has no answer for an array without elements: its least or greatest one, or a place of these; a vector
+    /// to slide.
     #[error(
         "{operation} of an array without elements (global shape {shape:?}), allowed: at least one"
     )]
     Empty {
-        /// `"min"` or `"max"`.
+        /// `"min"`, `"max"`, `"argmin"`, `"convolve"`, ….
         operation: &'static str,
         /// The global shape.
         shape: Vec<u64>,
@@ -181,10 +182,14 @@ pub enum ArrayError {
         bytes: Option<usize>,
     },
     /// Shared memory that cannot hold the elements: not aligned, or of another length than asked for.
-    #[error("{bytes} byte(s) of shared memory do not hold the elements of this rank")]
+    #[error(
+        "{bytes} byte(s) of shared memory do not hold the elements of this rank, allowed: {allowed} byte(s), aligned as they are"
+    )]
     Memory {
         /// Bytes that the communicator gave.
         bytes: usize,
+        /// Bytes that the elements take.
+        allowed: usize,
     },
     /// A message of another rank that is not what it should be.
     #[error("the {bytes} byte(s) that another rank sent are not {what}")]

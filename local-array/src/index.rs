@@ -295,7 +295,10 @@ where
             },
         )?;
         let bytes = &bytemuck::bytes_of(&told[root])[..size_of::<S::Elem>()];
-        try_pod_read_unaligned(bytes).map_err(|_| ArrayError::Memory { bytes: bytes.len() })
+        try_pod_read_unaligned(bytes).map_err(|_| ArrayError::Message {
+            what: "an element",
+            bytes: bytes.len(),
+        })
     }
 }
 

@@ -72,17 +72,19 @@ parts! {
 /// Reductions of the whole array whose bits are the same for any distribution of the elements over any number of ranks.
 ///
 /// Made by [`reproducible`](LocalArrayBase::reproducible). Sums and products are added up exactly, in a number that is wide
-/// enough for every `f64`, and rounded once at the end: 0.5 KiB a sum. Each call is collective, on a
-/// [`part`](LocalArrayBase::part) local; types are those of the plain reductions.
+/// enough for every `f64` (a long accumulator after Kulisch), and rounded once at the end: 0.5 KiB a sum. Each call is
+/// collective, on a [`part`](LocalArrayBase::part) local; types are those of the plain reductions.
 ///
 /// | method | bits follow from |
 /// |---|---|
 /// | `sum` | the exact sum, rounded once; integers wrap |
 /// | `mean` | that sum over the number of elements |
 /// | `var`, `std` | exact sums of elements and of squares; beyond 1e150 the squares leave the range |
-/// | `dot`, `vdot` | the exact sum of exact products, rounded once |
+/// | `dot`, `vdot` | the exact sum of exact products over **all** elements, rounded once: a number for arrays of any dimensions |
 /// | `average` | exact sums of products, each rounded, and of weights |
-/// | `prod`, `cumsum`, `cumprod` | a fixed tree over global indices |
+/// | `prod`, `cumsum`, `cumprod` | a fixed tree over global indices, joined two by two |
+///
+/// Not covered: products of matrices ([`dot`](Self::dot) shows what to do).
 #[must_use]
 pub struct Reproducible<'a, S: RawData, D, C> {
     pub(crate) array: &'a LocalArrayBase<S, D, C>,
@@ -190,7 +192,32 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
     /// The sum of products of all elements, both arrays taken flat, not conjugated; each product and the sum exact, rounded
     /// once. Collective.
     ///
-    /// `other` is redistributed first where it lies otherwise.
+    /// `other` is redistributed first where it lies otherwise. Of two matrices it is a number too, the sum of their products
+    /// element by element, and not the matrix product, which the trait [`Dot`](crate::Dot) makes in an order that follows the
+    /// distributions. For a product of a matrix and a vector whose bits do not depend on the layout, multiply element by
+    /// element and add up over the axis; for one of two matrices do so for each column of the second:
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, Equalised, LocalArray};
+    /// use ndarray::{Ix1, Ix2};
+    ///
+    /// let product = |ranks: usize, block: u64| {
+    ///     ThreadComm::run(ranks, |comm| {
+    ///         let cells = Distribution::over(ranks).shape([3, 500]).block_cyclic(1, block).build()?;
+    ///         let line = Distribution::over(ranks).shape([500]).block(0).build()?;
+    ///         let m = LocalArray::<f64, Ix2, _>::from_fn(&cells, comm, |g| 1.0 / (g[0] + g[1] + 1) as f64)?;
+    ///         let v = LocalArray::<f64, Ix1, _>::from_fn(&line, comm, |g| (g[0] as f64).sqrt())?;
+    ///         assert_eq!(m.reproducible().dot(&m)?, m.reproducible().vdot(&m)?); // a number
+    ///         let of_rows = (&m * Equalised(&v))?.over(1).reproducible().sum()?;
+    ///         Ok::<_, ArrayError>(of_rows.gather_to(0)?.map(|sums| sums.mapv(f64::to_bits)))
+    ///     })
+    ///     .map(|products| products[0].clone())
+    /// };
+    /// assert_eq!(product(1, 500)?, product(3, 7)?);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// [`ArrayError::Shape`] when the numbers of elements differ; as [`redistribute`](LocalArrayBase::redistribute).
@@ -269,6 +296,26 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
 }
 
 /// Reductions over some axes whose bits do not depend on the layout: see [`Reproducible`]. Made by [`Over::reproducible`].
+///
+/// ```
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::{Ix1, Ix2, array};
+///
+/// let averages = ThreadComm::run(2, |comm| {
+///     let rows = Distribution::over(2).shape([4, 2]).block(0).build()?;
+///     let a = LocalArray::<f64, Ix2, _>::from_fn(&rows, comm, |g| (g[0] + 10 * g[1]) as f64)?;
+///     let of_rows = Distribution::over(2).shape([4, 1]).block(0).build()?;
+///     let weights = LocalArray::<f64, Ix2, _>::from_fn(&of_rows, comm, |g| g[0] as f64)?;
+///     let all = weights.reproducible().sum()?;
+///     let average = &(&a * &weights)?.over(0).reproducible().sum()? / all;
+///     assert_eq!(a.over(0).reproducible().prod()?.gather_to(0)?.is_some(), comm.rank() == 0);
+///     average.into_dimensionality::<Ix1>()?.gather_to(0)
+/// })?;
+/// assert_eq!(averages[0], Some(array![14.0 / 6.0, 74.0 / 6.0]));
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ReproducibleOver<'a, T, C>(pub(crate) Over<'a, T, C>);

@@ -96,9 +96,8 @@ where
         } else {
             bytemuck::try_cast_slice(&self.bytes)
         };
-        let elements = elements.map_err(|_| memory(&self.bytes))?;
-        let data =
-            ArrayView::from_shape(self.dim.clone(), elements).map_err(|_| memory(&self.bytes))?;
+        let elements = elements.map_err(|_| self.memory())?;
+        let data = ArrayView::from_shape(self.dim.clone(), elements).map_err(|_| self.memory())?;
         Ok(LocalArrayView {
             data,
             part: Arc::clone(&self.part),
@@ -111,7 +110,7 @@ where
     /// # Errors
     /// As [`view`](Self::view).
     pub fn view_mut(&mut self) -> Result<LocalArrayViewMut<'_, T, D, &C>, ArrayError> {
-        let failed = memory(&self.bytes);
+        let failed = self.memory();
         let bytes = &mut self.bytes;
         let elements = if bytes.is_empty() {
             Ok(&mut [][..])
@@ -126,8 +125,11 @@ where
             comm: &self.comm,
         })
     }
-}
 
-fn memory(bytes: &SharedBytes) -> ArrayError {
-    ArrayError::Memory { bytes: bytes.len() }
+    fn memory(&self) -> ArrayError {
+        ArrayError::Memory {
+            bytes: self.bytes.len(),
+            allowed: self.dim.size().saturating_mul(size_of::<T>()),
+        }
+    }
 }

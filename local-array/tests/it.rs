@@ -26,4 +26,6 @@ mod random_laws;
 mod rearranging;
 #[path = "it/reductions.rs"]
 mod reduction_laws;
+#[path = "it/schedule.rs"]
+mod schedule;
 mod support;

@@ -10,6 +10,7 @@ use ndarray::{ArrayD, Axis, CowArray, CowRepr, Data, Dimension, IxDyn};
 use crate::agreement::same_everywhere;
 use crate::part::Part;
 use crate::redistribute::moved_to;
+use crate::reshape::with_whole;
 use crate::{Arithmetic, ArrayError, Equalised, LocalArray, LocalArrayBase};
 
 /// Where the vectors of a [`cross`] lie: the dimension of each array that has their components. Negative ones count from the
@@ -49,8 +50,9 @@ impl From<i32> for CrossAxes {
 /// [`part`](LocalArrayBase::part) local.
 ///
 /// Vectors have 2 or 3 components; a missing third is 0. The products of vectors of 2 are numbers, the third components, and
-/// the result then lacks the dimension. Components are brought to one rank where they are not, and then the arrays to each other
-/// as [`Equalised`] does. Every rank gives the same `axes`.
+/// the result then lacks the dimension. Where the components of a vector lie on several ranks, its array is first brought into
+/// blocks of the other dimensions over all ranks, so that they lie on one; then the arrays are brought to each other as
+/// [`Equalised`] does. Every rank gives the same `axes`.
 ///
 /// ```
 /// use dist_comm::ThreadComm;
@@ -155,11 +157,7 @@ where
             comm: array.comm.clone(),
         });
     }
-    let fewer = distribution.reduce(Some(&[axis]), true)?;
-    let mut axes = fewer.axes().to_vec();
-    axes[axis] = AxisDist::whole(distribution.global_shape()[axis])?;
-    let whole = Distribution::from_axes(axes, fewer.ranks(), fewer.targets().to_vec())?;
-    let moved: LocalArray<T, IxDyn, C> = moved_to(array, &whole)?;
+    let moved: LocalArray<T, IxDyn, C> = moved_to(array, &with_whole(distribution, axis)?)?;
     Ok(LocalArrayBase {
         data: moved.data.into(),
         part: moved.part,

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use dist_comm::Communicator;
 use dist_comm::agree::agree;
+use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{Data, Ix1};
 
@@ -52,8 +52,11 @@ enum Conjugated {
 /// [`part`](LocalArrayBase::part) local.
 ///
 /// The result is in blocks over all ranks, of the elements' type (see [`MatMul`]). Each sum adds up in ascending order of `j`,
-/// over the shorter vector. Vectors in other layouts than blocks are redistributed first. A rank needs memory for its block of
-/// the result and for as much of both vectors, or for 4096 elements of each; the work is the product of the lengths, shared by the ranks.
+/// over the shorter vector, by the definition (no transform). Vectors in other layouts than blocks are redistributed first. A
+/// rank needs memory for its block of the result and for as much of both vectors, or for 4096 elements of each; the work is the
+/// product of the lengths, shared by the ranks. Where there are fewer sums than ranks ([`SlidingMode::Valid`] of vectors almost
+/// as long as each other) the ranks share the shorter vector instead: each adds up its part of every sum, and these are added
+/// in order of rank.
 ///
 /// ```
 /// use dist_comm::ThreadComm;
@@ -169,9 +172,21 @@ where
         first + range.start..first + range.end
     };
     let sums = sums_of(comm.rank());
-    let mut totals: Vec<T::Acc> = vec![bytemuck::Zeroable::zeroed(); to_len(sums.end - sums.start)];
     let (long, short) = (in_blocks(long)?, in_blocks(short)?);
-    let step = PANEL.max(len.div_ceil(comm.size() as u64));
+    let ranks = comm.size() as u64;
+    if len < ranks && ranks <= m {
+        let totals = few_sums(&long, &short, &(first..first + len), sliding)?;
+        let mut own = totals[to_len(sums.start - first)..to_len(sums.end - first)].to_vec();
+        if sliding.turned {
+            own.reverse();
+        }
+        for (slot, total) in result.owned_mut().iter_mut().zip(own) {
+            *slot = T::sum_of(total);
+        }
+        return Ok(result);
+    }
+    let mut totals: Vec<T::Acc> = vec![bytemuck::Zeroable::zeroed(); to_len(sums.end - sums.start)];
+    let step = PANEL.max(len.div_ceil(ranks));
     let mut start = 0;
     while start < m {
         let panel = start..m.min(start.saturating_add(step));
@@ -183,15 +198,7 @@ where
         if sliding.backwards {
             weights.reverse();
         }
-        // All of the longer vector that meets these weights in one of a rank's sums.
-        let reach = |rank: usize| {
-            let sums = sums_of(rank);
-            if sums.is_empty() {
-                return 0..0;
-            }
-            let low = (sums.start + 1).saturating_sub(panel.end);
-            low..n.min(sums.end.saturating_sub(panel.start)).max(low)
-        };
+        let reach = |rank: usize| reach(&sums_of(rank), &panel, n);
         let elements = fetch(&long, reach)?;
         let reach = reach(comm.rank());
         for (j, &weight) in panel.clone().zip(&weights) {
@@ -214,6 +221,54 @@ where
         *slot = T::sum_of(total);
     }
     Ok(result)
+}
+
+/// All of a few sums, on every rank: each rank adds up what a share of the shorter vector gives. Collective.
+fn few_sums<T: MatMul, C: Communicator + Clone>(
+    long: &LocalArrayCow<'_, T, Ix1, C>,
+    short: &LocalArrayCow<'_, T, Ix1, C>,
+    sums: &Range<u64>,
+    sliding: Sliding,
+) -> Result<Vec<T::Acc>, ArrayError> {
+    let (n, m) = (long.global_shape()[0], short.global_shape()[0]);
+    let comm = long.comm();
+    let ranks = comm.size() as u64;
+    // The first `m % ranks` ranks have one more.
+    let until = |rank: u64| rank * (m / ranks) + rank.min(m % ranks);
+    let share = |rank: usize| until(rank as u64)..until(rank as u64 + 1);
+    let mut weights = if sliding.backwards {
+        fetch(short, |rank| m - share(rank).end..m - share(rank).start)?
+    } else {
+        fetch(short, share)?
+    };
+    if sliding.backwards {
+        weights.reverse();
+    }
+    let reach = |rank: usize| reach(sums, &share(rank), n);
+    let elements = fetch(long, reach)?;
+    let mut totals: Vec<T::Acc> = vec![bytemuck::Zeroable::zeroed(); to_len(sums.end - sums.start)];
+    for (j, &weight) in share(comm.rank()).zip(&weights) {
+        add_products(
+            &mut totals,
+            sums,
+            &elements,
+            &reach(comm.rank()),
+            j,
+            weight,
+            sliding.conjugated,
+        );
+    }
+    comm.all_reduce_with(&mut totals, |total, &next| *total = T::add(*total, next))?;
+    Ok(totals)
+}
+
+/// All of a longer vector of `n` elements that meets a panel of the shorter in one of the sums.
+fn reach(sums: &Range<u64>, panel: &Range<u64>, n: u64) -> Range<u64> {
+    if sums.is_empty() {
+        return 0..0;
+    }
+    let low = (sums.start + 1).saturating_sub(panel.end);
+    low..n.min(sums.end.saturating_sub(panel.start)).max(low)
 }
 
 /// Adds `elements[f - j] · weight` to each sum `f` where there is such an element.

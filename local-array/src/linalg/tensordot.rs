@@ -6,6 +6,7 @@ use ndarray::{CowRepr, Data, Dimension, Ix2, IxDyn};
 
 use super::MatMul;
 use super::summa::matmul;
+use super::vector::sum_of_products;
 use crate::agreement::same_everywhere;
 use crate::axis::axes_of;
 use crate::redistribute::moved_to;
@@ -61,8 +62,10 @@ impl From<(&[i32], &[i32])> for TensorAxes {
 /// The sum of products over some dimensions of each array: the result has the others of the first, then those of the second.
 /// Collective; on [`part`](LocalArrayBase::part) local.
 ///
-/// Every rank gives the same `axes`. A product of two matrices is distributed as [`dot`](super::dot) says; a result of
-/// another number of dimensions in blocks of the first one that has an index for every rank, or of its longest; a result without dimensions lies on rank 0.
+/// Every rank gives the same `axes`. The arrays are taken as two matrices, whose product is made and distributed as
+/// [`dot`](super::dot) says (SUMMA); a result of another number of dimensions lies in blocks of the first one that has an index
+/// for every rank, or of its longest. Where no dimension is left each rank adds up what it has, as in [`vdot`](super::vdot),
+/// and the result, without dimensions, lies on rank 0.
 ///
 /// ```
 /// use dist_comm::ThreadComm;
@@ -125,6 +128,10 @@ where
             .collect::<Vec<_>>()
     };
     let (rows, columns) = (others(a.ndim(), &first), others(b.ndim(), &second));
+    if rows.is_empty() && columns.is_empty() {
+        let sum = sum_of_products(&permuted(a, &first)?, &permuted(b, &second)?, false)?;
+        return LocalArray::full(&spread_out(&[], a.comm_size())?, a.comm().clone(), sum);
+    }
     let left = matrix(a, &rows, &first)?;
     let right = matrix(b, &second, &columns)?;
     let product = matmul(&left, &right)?;
@@ -160,6 +167,22 @@ where
     tensordot(a, b, (-1, -1))
 }
 
+/// A view with its dimensions in another order.
+fn permuted<'a, T, S, D, C>(
+    array: &'a LocalArrayBase<S, D, C>,
+    order: &[usize],
+) -> Result<LocalArrayView<'a, T, IxDyn, C>, ArrayError>
+where
+    T: MatMul,
+    S: Data<Elem = T>,
+    D: Dimension,
+    C: Communicator + Clone,
+{
+    let distribution = array.distribution().transpose(Some(order))?;
+    let data = array.data.view().into_dyn().permuted_axes(order);
+    LocalArrayView::from_array(data, &distribution, array.comm().clone())
+}
+
 /// An array as a matrix: as it lies where it has two dimensions, else a copy.
 pub(super) type Matrix<'a, T, C> = LocalArrayBase<CowRepr<'a, T>, Ix2, C>;
 
@@ -176,10 +199,7 @@ where
     C: Communicator + Clone,
 {
     let order: Vec<usize> = rows.iter().chain(columns).copied().collect();
-    let distribution = array.distribution().transpose(Some(&order))?;
-    let data = array.data.view().into_dyn().permuted_axes(order);
-    let comm = array.comm().clone();
-    let turned = LocalArrayView::<T, IxDyn, C>::from_array(data, &distribution, comm)?;
+    let turned = permuted(array, &order)?;
     let turned = match (rows, columns) {
         ([_], []) => turned.with_axes(&[1])?,
         ([], [_]) => turned.with_axes(&[0])?,

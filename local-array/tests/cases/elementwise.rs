@@ -825,7 +825,7 @@ fn elementwise_clip_and_round(comm: &dyn Communicator) -> Outcome {
             };
         }
         if call.op == "clip" {
-            run!(clip: bool, i8, i32, u64, f16, f32, f64);
+            run!(clip: bool, i8, i32, u64, f16, f32, f64, Complex32, Complex64);
         } else {
             run!(round: bool, i8, i32, u64, f16, f32, f64, Complex32, Complex64);
         }

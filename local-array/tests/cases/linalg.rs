@@ -11,8 +11,9 @@ use local_array::{
 use ndarray::{ArrayD, Ix1, Ix2, IxDyn};
 use num_complex::{Complex32, Complex64};
 
-use super::numpy::{Call, Close, Whole, alike, calls, shape_of, spread, whole_alike};
+use super::numpy::{Call, Close, Whole, alike, shape_of, spread, whole_alike};
 use super::plain::{self, Kind, some, zoo};
+use super::support::schedule::{LINALG, one_of};
 use super::{Outcome, ensure, same};
 
 cases! {
@@ -27,8 +28,6 @@ cases! {
     sliding_and_crossing_parts_is_local,
     long_filters_come_in_panels,
 }
-
-const FIXTURE: &str = include_str!("../fixtures/numpy/linalg.jsonl");
 
 /// The product that a call asks for.
 fn product<'a, T: MatMul + Close>(
@@ -105,18 +104,11 @@ fn cross_of<T: Arithmetic + Close>(call: &Call, number: usize, comm: &dyn Commun
     };
     let (a, b) = (call.inputs[0].array::<T>()?, call.inputs[1].array::<T>()?);
     let what = format!("cross of {:?} and {:?}, {axes:?}", a.shape(), b.shape());
-    let (left, right) = (
-        zoo(&shape_of(&a), comm.size()),
-        zoo(&shape_of(&b), comm.size()),
-    );
-    for shift in 0..2 {
-        let (i, j) = (
-            (number + shift) % left.len(),
-            (number / 2 + 3 * shift) % right.len(),
-        );
+    let (left, right) = (shape_of(&a), shape_of(&b));
+    for turn in [number, number + 3] {
         let found = cross(
-            &spread(&a, &left[i], comm)?,
-            &spread(&b, &right[j], comm)?,
+            &spread(&a, &one_of(&left, comm.size(), turn, 0), comm)?,
+            &spread(&b, &one_of(&right, comm.size(), turn, 1), comm)?,
             axes,
         )?;
         whole_alike(&found, &call.outputs[0].array::<T>()?, 0.0, &what)?;
@@ -134,16 +126,10 @@ fn check<T: MatMul + Close>(call: &Call, number: usize, comm: &dyn Communicator)
         b.shape(),
         T::TYPE
     );
-    let (left, right) = (
-        zoo(&shape_of(&a), comm.size()),
-        zoo(&shape_of(&b), comm.size()),
-    );
     // Each call with another pair of distributions.
-    let (i, j) = (
-        (number + comm.size()) % left.len(),
-        (number / left.len() + 3 * comm.size()) % right.len(),
-    );
-    let (a, b) = (spread(&a, &left[i], comm)?, spread(&b, &right[j], comm)?);
+    let left = one_of(&shape_of(&a), comm.size(), number, 0);
+    let right = one_of(&shape_of(&b), comm.size(), number, 1);
+    let (a, b) = (spread(&a, &left, comm)?, spread(&b, &right, comm)?);
     whole_alike(&product(call, &a, &b)?, &wanted, 0.0, &what)
 }
 
@@ -168,18 +154,13 @@ macro_rules! by_type {
 }
 
 fn products_are_numpys(comm: &dyn Communicator) -> Outcome {
-    let calls = calls(FIXTURE)?;
-    ensure(calls.len() > 200, || format!("only {} calls", calls.len()))?;
-    for (number, call) in calls.iter().enumerate() {
-        // All calls on one rank, on more a third each.
-        if comm.size() > 1 && !(number + comm.size()).is_multiple_of(3) {
-            continue;
-        }
+    for (number, call) in LINALG.due_of(|_| true, 200, comm.size())? {
         if call.op == "cross" {
             match call.inputs[0].dtype.as_str() {
                 "<f8" => cross_of::<f64>(call, number, comm)?,
                 "<i8" => cross_of::<i64>(call, number, comm)?,
-                _ => cross_of::<Complex64>(call, number, comm)?,
+                "<c16" => cross_of::<Complex64>(call, number, comm)?,
+                other => return Err(format!("a type that the test does not know: {other}").into()),
             }
             continue;
         }

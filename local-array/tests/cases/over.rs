@@ -10,8 +10,9 @@ use local_array::{
 use ndarray::{Array, ArrayD, Axis, Data, Dimension, Ix2, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 
-use super::numpy::{Call, Close, Whole, alike, calls, spread, whole_alike};
-use super::plain::{self, Kind, SHAPES, some, zoo};
+use super::numpy::{Call, Close, Whole, alike, shape_of, spread, whole_alike};
+use super::plain::{self, Kind, SHAPES, some};
+use super::support::schedule::{OVER, one_of};
 use super::support::arrays::{numbers, plainly};
 use super::{Failure, Outcome, ensure, same};
 
@@ -26,8 +27,6 @@ cases! {
     over_repeated_indices_count_once,
     over_the_bits_stay,
 }
-
-const FIXTURE: &str = include_str!("../fixtures/numpy/over.jsonl");
 
 /// How near a computed element of a type must be.
 pub fn tolerance<T: Element>() -> f64 {
@@ -140,41 +139,43 @@ fn check_ptp<T: Close + Ordered + local_array::Arithmetic>(
     answers(call, chosen(&a, call)?.ptp(), || a.ptp())
 }
 
-/// The input of a call, in another distribution for each.
+/// The input of a call, in the distribution of its turn.
 pub fn placed<'a, T: Element>(
     call: &Call,
-    number: usize,
+    turn: usize,
     comm: &'a dyn Communicator,
 ) -> Result<Whole<'a, T>, Failure> {
-    let input = call.inputs[0].array::<T>()?;
-    let zoo = zoo(&super::numpy::shape_of(&input), comm.size());
-    spread(&input, &zoo[number % zoo.len()], comm)
+    placed_at(call, 0, turn, comm)
 }
 
+/// Its input number `array`.
+pub fn placed_at<'a, T: Element>(
+    call: &Call,
+    array: usize,
+    turn: usize,
+    comm: &'a dyn Communicator,
+) -> Result<Whole<'a, T>, Failure> {
+    let input = call.inputs[array].array::<T>()?;
+    let distribution = one_of(&shape_of(&input), comm.size(), turn, array);
+    spread(&input, &distribution, comm)
+}
+
+/// Calls `$check` for the listed element type of a dtype; another one fails.
 macro_rules! by_dtype {
     ($dtype:expr, $check:ident $args:tt, $($t:ty),*) => {{
         let code = $dtype.trim_start_matches(['<', '|']);
+        let mut outcome = Err(Failure::from(format!("a type that the test does not know: {code}")));
         $(if <$t>::TYPE.numpy_code() == Some(code) {
-            $check::<$t> $args?;
+            outcome = $check::<$t> $args;
         })*
+        outcome?;
     }};
 }
 
 pub(crate) use by_dtype;
 
-/// Whether a call is one of those that this number of ranks looks at: one rank at all, more at a sixth each.
-pub fn is_due(number: usize, ranks: usize) -> bool {
-    ranks == 1 || (number + ranks).is_multiple_of(6)
-}
-
 fn over_is_numpys(comm: &dyn Communicator) -> Outcome {
-    let calls = calls(FIXTURE)?;
-    ensure(calls.len() > 1000, || format!("only {} calls", calls.len()))?;
-    for (number, call) in calls
-        .iter()
-        .enumerate()
-        .filter(|&(number, call)| dtype(call).is_none() && is_due(number, comm.size()))
-    {
+    for (number, call) in OVER.due_of(|call| dtype(call).is_none(), 1000, comm.size())? {
         let code = &call.inputs[0].dtype;
         if call.op == "ptp" {
             by_dtype!(
@@ -248,10 +249,10 @@ where
 }
 
 fn over_with_dtype_is_numpys(comm: &dyn Communicator) -> Outcome {
-    let all = calls(FIXTURE)?;
+    let due = OVER.due_of(|call| dtype(call).is_some(), 60, comm.size())?;
     let mut seen = 0;
-    for (number, call) in all.iter().enumerate() {
-        let Some(target) = dtype(call) else { continue };
+    for &(number, call) in &due {
+        let target = dtype(call).ok_or("no dtype")?;
         let target = if target == "bool" { "b1" } else { target };
         let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
         let before = seen;
@@ -273,7 +274,7 @@ fn over_with_dtype_is_numpys(comm: &dyn Communicator) -> Outcome {
         }
         same(seen, before + 1, "calls of a pair of types")?;
     }
-    ensure(seen > 60, || format!("only {seen} calls"))
+    same(seen, due.len(), "calls")
 }
 
 fn variance(x: &[f64]) -> f64 {

@@ -10,8 +10,9 @@ use ndarray::{ArrayD, Data, Dimension, IxDyn};
 use num_complex::Complex64;
 use serde_json::Value;
 
-use super::numpy::{Call, Close, alike, calls, shape_of, spread, whole_alike};
-use super::plain::{Kind, distribution, zoo};
+use super::numpy::{Call, Close, Memory, alike, shape_of, spread, spread_as, whole_alike};
+use super::plain::{Kind, axes as axes_of, distribution, zoo};
+use super::support::schedule::{REARRANGE, one_of};
 use super::{Failure, Outcome, ensure, refused_everywhere, same};
 
 cases! {
@@ -30,28 +31,16 @@ cases! {
     rearrange_repeats_of_free_lists,
 }
 
-const FIXTURE: &str = include_str!("../fixtures/numpy/rearrange.jsonl");
-
 type Whole<'a, T> = LocalArray<T, IxDyn, &'a dyn Communicator>;
 
-/// The calls of some operations, each with its number.
+/// The calls of some operations that these ranks look at, each with its turn.
 fn some(ops: &[&str], comm: &dyn Communicator) -> Result<Vec<(usize, &'static Call)>, Failure> {
-    let calls = calls(FIXTURE)?.iter().enumerate();
-    let some: Vec<_> = calls.filter(|(_, call)| ops.contains(&&*call.op)).collect();
-    ensure(some.len() > 20, || {
-        format!("only {} calls of {ops:?}", some.len())
-    })?;
-    // A seventh of the calls for each number of ranks, so that seven numbers see all.
-    let seventh = |(at, _): &(usize, &Call)| (at + comm.size()).is_multiple_of(7);
-    Ok(some.into_iter().filter(seventh).collect())
+    REARRANGE.due_of(|call| ops.contains(&&*call.op), 20, comm.size())
 }
 
-/// Two distributions of a shape, chosen by a number.
-fn two(shape: &[u64], number: usize, ranks: usize) -> Vec<Distribution> {
-    let mut zoo = zoo(shape, ranks);
-    let (first, second) = (number % zoo.len(), number * 5 % 7 % zoo.len());
-    let second = zoo[second].clone();
-    vec![zoo.swap_remove(first), second]
+/// Two distributions of a shape, chosen by a turn.
+fn two(shape: &[u64], turn: usize, ranks: usize) -> [Distribution; 2] {
+    [0, 1].map(|array| one_of(shape, ranks, turn, array))
 }
 
 fn text<'a>(call: &'a Call, name: &str) -> &'a str {
@@ -122,6 +111,20 @@ macro_rules! by_type {
 /// What is done with an array: one result for each output.
 type Results<'a, T> = Result<Vec<LocalArray<T, IxDyn, &'a dyn Communicator>>, Failure>;
 
+/// The input of a call: where the order in memory counts, in the order that it had in `NumPy`, by rows.
+fn placed<'a, T: Close>(
+    call: &Call,
+    distribution: &Distribution,
+    comm: &'a dyn Communicator,
+) -> Result<Whole<'a, T>, Failure> {
+    let input = call.inputs[0].array::<T>()?;
+    if matches!(order(call), Order::A | Order::K) {
+        spread_as(&input, distribution, comm, Memory::Rows)
+    } else {
+        spread(&input, distribution, comm)
+    }
+}
+
 /// Compares what `operation` gives with a call: over distributions of the whole, and on the part of one rank.
 fn check<T: Close>(
     call: &Call,
@@ -139,7 +142,7 @@ fn check<T: Close>(
     };
     for distribution in two(&shape_of(&input), at, comm.size()) {
         let what = format!("{call:?} over {distribution:?}");
-        let a = spread(&input, &distribution, comm)?;
+        let a = placed(call, &distribution, comm)?;
         compare(
             operation(&a).map_err(|error| format!("{what}: {error}"))?,
             &what,
@@ -149,8 +152,8 @@ fn check<T: Close>(
     let single = SingleComm::new();
     let single: &dyn Communicator = &single;
     let kinds = vec![Kind::Block; input.ndim()];
-    let a = spread(
-        &input,
+    let a = placed(
+        call,
         &distribution(&shape_of(&input), &kinds, 1, 1),
         single,
     )?;
@@ -276,7 +279,58 @@ fn rearrange_nonzero_and_masks(comm: &dyn Communicator) -> Outcome {
     ensure(scalar.nonzero().is_err(), || "nonzero of a scalar".into())
 }
 
+/// Whether a rank's part is stored either by rows or by columns, not both at once.
+fn tells_its_order(distribution: &Distribution, rank: usize) -> bool {
+    if distribution.coords(rank).is_none() {
+        return false;
+    }
+    let axes = axes_of(distribution, rank);
+    axes.iter().all(|axis| !axis.is_empty()) && axes.iter().filter(|axis| axis.len() > 1).count() > 1
+}
+
+/// An array that every rank stores by columns, where that can be told, and then one that the first such rank stores by
+/// rows.
+fn stored_by_columns<T: Close>(call: &Call, at: usize, comm: &dyn Communicator) -> Outcome {
+    let input = call.inputs[0].array::<T>()?;
+    let by_rows = ArrayD::from_shape_vec(IxDyn(&[input.len()]), input.iter().copied().collect())?;
+    let by_columns = call.outputs[0].array::<T>()?;
+    let flat = |a: &Whole<'_, T>, wanted: &ArrayD<T>, what: &str| {
+        let found = if call.op == "ravel" {
+            a.ravel(order(call))?.into_owned()
+        } else {
+            a.flatten(order(call))?
+        };
+        whole_alike(&found, wanted, 0.0, what)
+    };
+    for distribution in two(&shape_of(&input), at, comm.size()) {
+        let what = format!("{call:?} over {distribution:?}");
+        let first = (0..comm.size()).find(|&rank| tells_its_order(&distribution, rank));
+        let a = spread_as(&input, &distribution, comm, Memory::Columns)?;
+        let wanted = if first.is_some() { &by_columns } else { &by_rows };
+        flat(&a, wanted, &what)?;
+        let memory = if first == Some(comm.rank()) {
+            Memory::Rows
+        } else {
+            Memory::Columns
+        };
+        let a = spread_as(&input, &distribution, comm, memory)?;
+        flat(&a, &by_rows, &format!("{what}, {first:?} by rows"))?;
+        let a = spread_as(&input, &distribution, comm, Memory::Backwards)?;
+        flat(&a, &by_rows, &format!("{what}, backwards"))?;
+    }
+    let single = SingleComm::new();
+    let single: &dyn Communicator = &single;
+    let whole = distribution(&shape_of(&input), &vec![Kind::Block; input.ndim()], 1, 1);
+    let a = spread_as(&input, &whole, single, Memory::Columns)?;
+    let part = a.part()?;
+    let part = LocalArray::from_array(part.local().to_owned(), part.distribution(), single)?;
+    flat(&part, &by_columns, &format!("{call:?} on a part"))
+}
+
 fn shapes<T: Close>(call: &Call, at: usize, comm: &dyn Communicator) -> Outcome {
+    if text(call, "memory") == "F" {
+        return stored_by_columns::<T>(call, at, comm);
+    }
     match &*call.op {
         "reshape" => {
             let shape = numbers(call, "shape").ok_or("a shape")?;

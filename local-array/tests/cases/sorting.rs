@@ -2,15 +2,15 @@
 
 use dap_protocol::Element;
 use dist_comm::{Communicator, SingleComm};
-use dist_maps::Distribution;
 use half::f16;
 use local_array::{LocalArray, Ordered, SearchSide, SortKind, Sortable};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::{Complex32, Complex64};
 use serde_json::Value;
 
-use super::numpy::{Call, Close, alike, calls, gathered, shape_of, spread, whole_alike};
-use super::plain::{Kind, distribution, draw, some as some_distributions, zoo};
+use super::numpy::{Call, Close, alike, gathered, shape_of, spread, whole_alike};
+use super::plain::{Kind, distribution, draw, zoo};
+use super::support::schedule::{SORTING, one_of};
 use super::{Failure, Outcome, ensure, refused_everywhere, same};
 
 cases! {
@@ -23,17 +23,9 @@ cases! {
     sorting_searches_differ_between_the_ranks,
 }
 
-const FIXTURE: &str = include_str!("../fixtures/numpy/sorting.jsonl");
-
+/// The calls of an operation that these ranks look at, each with its turn.
 fn some(op: &str, comm: &dyn Communicator) -> Result<Vec<(usize, &'static Call)>, Failure> {
-    let calls = calls(FIXTURE)?.iter().enumerate();
-    let some: Vec<_> = calls.filter(|(_, call)| call.op.starts_with(op)).collect();
-    ensure(some.len() > 100, || {
-        format!("only {} calls of {op}", some.len())
-    })?;
-    // A seventh of the calls for each number of ranks, so that seven numbers see all.
-    let seventh = |(at, _): &(usize, &Call)| (at + comm.size()).is_multiple_of(7);
-    Ok(some.into_iter().filter(seventh).collect())
+    SORTING.due_of(|call| call.op.starts_with(op), 100, comm.size())
 }
 
 fn axis(call: &Call) -> Option<i32> {
@@ -73,11 +65,6 @@ macro_rules! by_type {
     };
 }
 
-/// One of the distributions of a shape; over many numbers all of them.
-fn one_of(shape: &[u64], number: usize, ranks: usize) -> Distribution {
-    some_distributions(shape, ranks, number / 7, 1).remove(0)
-}
-
 /// The array alone on this rank: what its part is.
 fn alone<T: Element>(array: &ArrayD<T>) -> Result<LocalArray<T, IxDyn, SingleComm>, Failure> {
     let whole = distribution(&shape_of(array), &vec![Kind::Whole; array.ndim()], 0, 1);
@@ -99,7 +86,7 @@ fn bits<T: Element>(array: &ArrayD<T>) -> Vec<Vec<u8>> {
 fn sort<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communicator) -> Outcome {
     let (input, wanted) = (call.inputs[0].array::<T>()?, call.outputs[0].array::<T>()?);
     let exact = !format!("{input:?}").contains("NaN");
-    let d = one_of(&shape_of(&input), at, comm.size());
+    let d = one_of(&shape_of(&input), comm.size(), at, 0);
         let what = format!("{call:?} over {d:?}");
         let mut a = spread(&input, &d, comm)?;
         let sorted = gathered(
@@ -136,7 +123,7 @@ fn argsort<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communicator)
         call.inputs[0].array::<T>()?,
         call.outputs[0].array::<i64>()?,
     );
-    let d = one_of(&shape_of(&input), at, comm.size());
+    let d = one_of(&shape_of(&input), comm.size(), at, 0);
         let what = format!("{call:?} over {d:?}");
         let a = spread(&input, &d, comm)?;
         let found = a
@@ -167,12 +154,12 @@ fn searchsorted<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communic
         Some(sorter) => Some(sorter.array::<i64>()?),
         None => None,
     };
-    let d = &one_of(&shape_of(&input), at, comm.size());
+    let d = &one_of(&shape_of(&input), comm.size(), at, 0);
         let what = format!("{call:?} over {d:?}");
         let a = spread(&input, d, comm)?;
         let keys = spread(
             &values,
-            &one_of(&shape_of(&values), 3 * at, comm.size()),
+            &one_of(&shape_of(&values), comm.size(), at, 1),
             comm,
         )?;
         let found = match &sorter {
@@ -180,7 +167,7 @@ fn searchsorted<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communic
             Some(sorter) => {
                 let sorter = spread(
                     sorter,
-                    &one_of(&shape_of(sorter), 5 * at + 14, comm.size()),
+                    &one_of(&shape_of(sorter), comm.size(), at, 2),
                     comm,
                 )?;
                 a.searchsorted_by(&keys, side(call), &sorter)?
@@ -227,7 +214,7 @@ fn digitize<T: Close + Sortable + Ordered>(
         .and_then(Value::as_bool)
         .unwrap_or(false);
     let bins = bins.as_slice().unwrap_or(&[]);
-    let d = one_of(&shape_of(&input), at, comm.size());
+    let d = one_of(&shape_of(&input), comm.size(), at, 0);
         let found = spread(&input, &d, comm)?.digitize(bins, right)?;
         whole_alike(&found, &wanted, 0.0, &format!("{call:?} over {d:?}"))?;
     

@@ -12,8 +12,9 @@ use ndarray::{Array1, ArrayD, Axis, Ix1, Ix2, IxDyn};
 use num_complex::{Complex32, Complex64};
 use serde_json::Value;
 
-use super::numpy::{Call, Close, Encoded, Whole, alike, calls, shape_of, spread, whole_alike};
-use super::over::{is_due, axes, by_dtype, dtype, flag, placed, tolerance};
+use super::numpy::{Call, Close, Encoded, Whole, alike, shape_of, spread, whole_alike};
+use super::over::{axes, by_dtype, dtype, flag, placed, placed_at, tolerance};
+use super::support::schedule::{STATISTICS, one_of};
 use super::support::arrays::{numbers, plainly};
 use super::plain::{self, Kind, zoo};
 use super::{Failure, Outcome, ensure, refused_everywhere, same};
@@ -31,19 +32,9 @@ cases! {
     averages_differ_between_the_ranks,
 }
 
-const FIXTURE: &str = include_str!("../fixtures/numpy/statistics.jsonl");
-
-/// Calls of some operations, numbered: those that this number of ranks looks at, of at least as many as asked for.
+/// The calls of some operations that these ranks look at, each with its turn.
 fn of(operations: &[&str], least: usize, comm: &dyn Communicator) -> Result<Vec<(usize, &'static Call)>, Failure> {
-    let all = calls(FIXTURE)?.iter().enumerate();
-    let some: Vec<_> = all
-        .filter(|(_, call)| operations.contains(&&*call.op))
-        .collect();
-    ensure(some.len() >= least, || {
-        format!("only {} of {operations:?}", some.len())
-    })?;
-    let due = |(number, _): &(usize, &Call)| is_due(*number, comm.size());
-    Ok(some.into_iter().filter(due).collect())
+    STATISTICS.due_of(|call| operations.contains(&&*call.op), least, comm.size())
 }
 
 fn number(call: &Call, name: &str) -> Option<i64> {
@@ -266,11 +257,11 @@ where
     } else {
         let weights = call.inputs[1].array::<W>()?;
         // Weights of the whole shape lie as the elements do, others anywhere.
-        let zoo = zoo(&shape_of(&weights), comm.size());
+        let other = one_of(&shape_of(&weights), comm.size(), n, 1);
         let distribution = if weights.shape() == call.inputs[0].shape {
             a.distribution()
         } else {
-            &zoo[n % zoo.len()]
+            &other
         };
         let weights = spread(&weights, distribution, comm)?;
         let (means, sums) = over.average_returned(&weights)?;
@@ -314,6 +305,15 @@ where
     Ok(())
 }
 
+/// With weights in double precision.
+fn wide_average<T>(call: &Call, n: usize, comm: &dyn Communicator) -> Outcome
+where
+    T: Element + Summable<Mean: Close> + Cast<<T as Summable>::Mean>,
+    f64: Cast<T::Mean>,
+{
+    average::<T, f64>(call, n, comm)
+}
+
 fn average_is_numpys(comm: &dyn Communicator) -> Outcome {
     for (n, call) in &of(&["average"], 80, comm)? {
         let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
@@ -323,16 +323,7 @@ fn average_is_numpys(comm: &dyn Communicator) -> Outcome {
             "c8" => average::<Complex32, f32>(call, *n, comm)?,
             "c16" => average::<Complex64, f64>(call, *n, comm)?,
             "b1" => average::<bool, f64>(call, *n, comm)?,
-            _ => {
-                macro_rules! wide {
-                    ($($t:ty),*) => {$(
-                        if <$t>::TYPE.numpy_code() == Some(source) {
-                            average::<$t, f64>(call, *n, comm)?;
-                        }
-                    )*};
-                }
-                wide!(i8, i16, i32, i64, u8, u16, u32, u64, f64);
-            }
+            _ => by_dtype!(source, wide_average(call, *n, comm), i8, i16, i32, i64, u8, u16, u32, u64, f64),
         }
     }
     Ok(())
@@ -456,10 +447,8 @@ macro_rules! covariance {
             if let Some(ddof) = call.args.get("ddof").and_then(Value::as_f64) {
                 covariance = covariance.ddof(ddof);
             }
-            if let Some(more) = call.inputs.get(1) {
-                let more = more.array::<T>()?;
-                let zoo = zoo(&shape_of(&more), comm.size());
-                covariance = covariance.with(&spread(&more, &zoo[n % zoo.len()], comm)?);
+            if call.inputs.len() > 1 {
+                covariance = covariance.with(&placed_at::<T>(call, 1, n, comm)?);
             }
             let result = if call.op == "cov" {
                 covariance.cov()?
@@ -486,7 +475,16 @@ covariance! {
 
 fn covariances_are_numpys(comm: &dyn Communicator) -> Outcome {
     for (n, call) in &of(&["cov", "corrcoef"], 80, comm)? {
-        let source = &call.inputs[0].dtype;
+        let source = call.inputs[0].dtype.trim_start_matches('<');
+        if source.starts_with('c') {
+            by_dtype!(
+                source,
+                complex_covariance(call, *n, comm),
+                Complex32,
+                Complex64
+            );
+            continue;
+        }
         by_dtype!(
             source,
             real_covariance(call, *n, comm),
@@ -502,12 +500,6 @@ fn covariances_are_numpys(comm: &dyn Communicator) -> Outcome {
             f16,
             f32,
             f64
-        );
-        by_dtype!(
-            source,
-            complex_covariance(call, *n, comm),
-            Complex32,
-            Complex64
         );
     }
     Ok(())

@@ -4,6 +4,7 @@
 pub mod arrays;
 pub mod numpy;
 pub mod plain;
+pub mod schedule;
 
 use dist_comm::Communicator;
 use local_array::ArrayError;

@@ -1,5 +1,6 @@
 //! What `NumPy` answers: fixtures made by the scripts beside them, and arrays to compare with them.
 
+use std::cell::Cell;
 use std::sync::Mutex;
 
 use bytemuck::checked;
@@ -7,7 +8,7 @@ use dap_protocol::Element;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
 use local_array::{LocalArray, LocalArrayBase};
-use ndarray::{ArrayD, Data, Dimension, IxDyn};
+use ndarray::{ArrayD, Axis, Data, Dimension, IxDyn, ShapeBuilder};
 use serde::Deserialize;
 
 use super::{Failure, Outcome, ensure};
@@ -74,25 +75,66 @@ pub fn shape_of<T>(array: &ArrayD<T>) -> Vec<u64> {
     array.shape().iter().map(|&n| n as u64).collect()
 }
 
-/// `array`, spread over the ranks: owned elements by their global index, padding filled with what must not count.
+/// How a part lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Memory {
+    /// The last index fastest.
+    Rows,
+    /// The first index fastest.
+    Columns,
+    /// Negative strides.
+    Backwards,
+}
+
+impl Memory {
+    /// Another one each time on this rank.
+    fn next() -> Self {
+        thread_local!(static COUNT: Cell<usize> = const { Cell::new(0) });
+        let count = COUNT.get();
+        COUNT.set(count + 1);
+        [Self::Rows, Self::Columns, Self::Backwards][count % 3]
+    }
+
+    fn filled<T: Element>(self, shape: &[usize], element: T) -> ArrayD<T> {
+        let mut data = match self {
+            Self::Columns => ArrayD::from_elem(IxDyn(shape).f(), element),
+            Self::Rows | Self::Backwards => ArrayD::from_elem(IxDyn(shape), element),
+        };
+        if self == Self::Backwards {
+            (0..shape.len()).for_each(|axis| data.invert_axis(Axis(axis)));
+        }
+        data
+    }
+}
+
+/// `array`, spread over the ranks: owned elements by their global index, padding filled with what must not count; its
+/// order in memory is another one each time.
 pub fn spread<'a, T: Element>(
     array: &ArrayD<T>,
     distribution: &Distribution,
     comm: &'a dyn Communicator,
 ) -> Result<Whole<'a, T>, Failure> {
-    let mut filled = LocalArray::zeros(distribution, comm)?;
-    let odd = array.iter().next().copied();
-    if let Some(odd) = odd {
-        filled.fill(odd);
-    }
+    spread_as(array, distribution, comm, Memory::next())
+}
+
+/// As [`spread`], in an order in memory of this rank.
+pub fn spread_as<'a, T: Element>(
+    array: &ArrayD<T>,
+    distribution: &Distribution,
+    comm: &'a dyn Communicator,
+    memory: Memory,
+) -> Result<Whole<'a, T>, Failure> {
+    let zeros = LocalArray::<T, IxDyn, _>::zeros(distribution, comm)?;
+    let odd = array.iter().next().copied().unwrap_or_default();
+    let mut data = memory.filled(zeros.local().shape(), odd);
     let cells = super::plain::cells(distribution, comm.rank());
-    for (slot, (index, owned)) in filled.local_mut().iter_mut().zip(cells) {
+    for (slot, (index, owned)) in data.iter_mut().zip(cells) {
         if owned {
             let index: Vec<usize> = index.iter().map(|&g| g as usize).collect();
             *slot = array[&*index];
         }
     }
-    Ok(filled)
+    Ok(LocalArray::from_array(data, distribution, comm)?)
 }
 
 /// The whole array, on every rank.
