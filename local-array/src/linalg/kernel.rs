@@ -18,7 +18,7 @@ use crate::Arithmetic;
 /// | integers | themselves, wrapping |
 /// | `bool` | `bool`: the sum is *or*, the product *and* |
 ///
-/// Local; the products of distributed arrays are [`dot`](crate::LocalArrayBase::dot) and its kin.
+/// Local; the products of distributed arrays are [`dot`](crate::Dot::dot) and its kin.
 ///
 /// ```
 /// use local_array::MatMul;
