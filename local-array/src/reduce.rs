@@ -185,7 +185,7 @@ where
 
     /// The variance of all elements, with `ddof` degrees of freedom less; along axes it is `over(axes).var(ddof)`. Collective.
     ///
-    /// In one stable sweep: the sum of squared distances from the mean, over the number of elements less `ddof`. A float for
+    /// In one stable sweep (parts are merged by the formulas of Chan, Golub and `LeVeque`, 1979): the sum of squared distances from the mean, over the number of elements less `ddof`. A float for
     /// every element type, real for complex ones. `ddof` is a float, as in `ndarray`, so that it is not taken for an axis.
     ///
     /// Where `ddof` leaves nothing to divide by it is infinite, or NaN where the sum is 0 too.

@@ -142,7 +142,8 @@ where
     ///
     /// The result has the shape and distribution of this array, its padding zero; flattened it is in one dimension, in blocks.
     /// NaN comes last; complex numbers go by their real parts, then their imaginary ones, those with a NaN last as in `NumPy`.
-    /// The order of equal elements, 0 and -0 say, is kept, so the result does not depend on the layout.
+    /// The order of equal elements, 0 and -0 say, is kept, so the result does not depend on the layout. Each rank sorts its block;
+    /// where to cut the blocks is found by bisection with weighted medians, exactly, and the pieces are merged.
     ///
     /// ```
     /// use dist_comm::ThreadComm;

@@ -20,7 +20,8 @@ use crate::{ArrayError, LocalArray, LocalArrayBase};
 /// | any, `IxDyn` | any, `IxDyn` | the last dimension of `self` with the last but one (or only one) of `other` |
 ///
 /// The two may be distributed in any way. A product of two matrices has the rows as `self` has them and the columns as `other`
-/// has them where a grid of these has as many ranks as there are; else it lies in blocks over a grid of all ranks. In a
+/// has them where a grid of these has as many ranks as there are; else it lies in blocks over a grid of all ranks. It is made by
+/// panels of the dimension that is summed over, as SUMMA does (van de Geijn and Watts, 1997). In a
 /// product of a matrix and a vector the matrix stays where it is: each rank multiplies what it has, and the lowest rank of
 /// each row of the grid (of each column for vector times matrix) adds up the sums of that row and has the result, distributed
 /// as the matrix is along that dimension, without padding. The kernel is `matrixmultiply`'s for floats (see [`MatMul`]); the

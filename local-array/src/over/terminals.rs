@@ -166,7 +166,7 @@ impl<T: Element, C: Communicator> Over<'_, T, C> {
     }
 }
 
-/// Variance and standard deviation, in one stable sweep.
+/// Variance and standard deviation, in one stable sweep: parts are merged by the formulas of Chan, Golub and `LeVeque` (1979).
 ///
 /// The sum of the squared distances from the mean is divided by the number of elements less `ddof`; where that is not above 0
 /// the result is infinite, or NaN where the sum is 0 too. Of complex numbers the variance is real. Moments are kept in `f64`.
