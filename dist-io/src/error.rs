@@ -144,7 +144,8 @@ pub enum IoError {
     },
     /// A part whose version of the protocol counts periodic edges otherwise: convert it first.
     #[error(
-        "axis {axis}: version 0.9 does not own the padding of its periodic edges, which a file cannot leave out"
+        "axis {axis}: version 0.9 does not own the padding of its periodic edges, which a file cannot leave out; \
+         allowed: a part of version 0.10, or one without that padding"
     )]
     PeriodicEdge {
         /// The dimension.

@@ -43,13 +43,7 @@ pub fn write_elements(
     elements: &[u8],
 ) -> Result<IoReport, IoError> {
     let rank = check(comm, plan, Direction::Write, elements.len())?;
-    let mut report = IoReport {
-        strategy: plan.strategy(),
-        file_bytes: 0,
-        requests: 0,
-        exchanged_bytes: 0,
-        offset: start,
-    };
+    let mut report = IoReport::begun(plan.strategy(), start);
     let requests = agree(comm, plan.requests(rank))?;
     let item = plan.item_size();
     let mut write = |from: &[u8]| -> Result<(), CommError> {
@@ -89,13 +83,7 @@ pub fn read_elements(
     elements: &mut [u8],
 ) -> Result<IoReport, IoError> {
     let rank = check(comm, plan, Direction::Read, elements.len())?;
-    let mut report = IoReport {
-        strategy: plan.strategy(),
-        file_bytes: 0,
-        requests: 0,
-        exchanged_bytes: 0,
-        offset: start,
-    };
+    let mut report = IoReport::begun(plan.strategy(), start);
     let requests = agree(comm, plan.requests(rank))?;
     let item = plan.item_size();
     let mut read = |to: &mut [u8]| -> Result<(), CommError> {

@@ -20,6 +20,19 @@ pub struct IoReport {
     pub offset: u64,
 }
 
+impl IoReport {
+    /// Nothing done yet.
+    pub(crate) const fn begun(strategy: Strategy, offset: u64) -> Self {
+        Self {
+            strategy,
+            file_bytes: 0,
+            requests: 0,
+            exchanged_bytes: 0,
+            offset,
+        }
+    }
+}
+
 impl fmt::Display for IoReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

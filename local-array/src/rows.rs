@@ -237,7 +237,7 @@ pub(crate) fn update<R, A: Copy, B: Copy, C: Copy>(
     }
 }
 
-/// Sets each element to `f` of those of `a` and `b`. Wide registers are worth a tenth at memory speed.
+/// Sets each element to `f` of those of `a` and `b`. In wide registers where the processor has them.
 #[multiversion(targets("x86_64+avx2"))]
 pub(crate) fn set_each<R, A: Copy, B: Copy, F: Fn(A, B) -> R>(
     out: &mut [R],

@@ -30,9 +30,12 @@ pub fn run<C: Communicator>(bench: &mut Bench<'_, C>, n: u64) {
     let words: &[u64] = bytemuck::cast_slice(elements);
     let group = format!("array/sort/{n}");
     let limit = &mut || {
-        let mut words = words.to_vec();
-        words.sort_unstable();
-        black_box(words);
+        // In large pages, as the array's memory is.
+        let mut copy: Vec<u64> = Vec::with_capacity(words.len());
+        large_pages::prefer_large_pages(copy.spare_capacity_mut());
+        copy.extend_from_slice(words);
+        copy.sort_unstable();
+        black_box(copy);
     };
     let limit: (&str, &mut dyn FnMut()) = ("limit: local sort", limit);
     crate::pair(bench, (&group, 8 * n), limit, &mut || {
