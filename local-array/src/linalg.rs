@@ -2,6 +2,7 @@
 
 mod cross;
 mod dot;
+mod exact_dot;
 mod kernel;
 mod matrix_vector;
 mod signal;
@@ -11,8 +12,8 @@ mod vector;
 
 pub use cross::{CrossAxes, cross};
 pub use dot::{Dot, dot};
+pub(crate) use exact_dot::{Conjugate, exact_sum_of_products};
 pub use kernel::MatMul;
 pub use signal::{SlidingMode, convolve, correlate};
 pub use tensordot::{TensorAxes, inner, tensordot};
 pub use vector::{outer, vdot};
-pub(crate) use vector::{same_size, with_pairs};

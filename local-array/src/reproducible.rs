@@ -3,14 +3,14 @@
 use std::fmt;
 
 use dap_protocol::{Element, ElementType};
-use dist_comm::{CommExt, Communicator};
+use dist_comm::Communicator;
 use half::{bf16, f16};
 use ndarray::{Data, Dimension, IxDyn, RawData};
 use num_complex::{Complex32, Complex64};
 
 use crate::agreement::Bits;
 use crate::exact::{ExactSum, covariance};
-use crate::linalg::{same_size, with_pairs};
+use crate::linalg::{Conjugate, exact_sum_of_products};
 use crate::over::counted;
 use crate::reduction::{CHUNK, Exact};
 use crate::{ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Over, Real, Summable};
@@ -80,11 +80,9 @@ parts! {
 /// | `sum` | the exact sum, rounded once; integers wrap |
 /// | `mean` | that sum over the number of elements |
 /// | `var`, `std` | exact sums of elements and of squares; beyond 1e150 the squares leave the range |
-/// | `dot`, `vdot` | the exact sum of exact products over **all** elements, rounded once: a number for arrays of any dimensions |
+/// | [`dot`](crate::Dot), `vdot` | exact sums of exact products, rounded once: of vectors, matrices, arrays of any dimensions |
 /// | `average` | exact sums of products, each rounded, and of weights |
 /// | `prod`, `cumsum`, `cumprod` | a fixed tree over global indices, joined two by two |
-///
-/// Not covered: products of matrices ([`dot`](Self::dot) shows what to do).
 #[must_use]
 pub struct Reproducible<'a, S: RawData, D, C> {
     pub(crate) array: &'a LocalArrayBase<S, D, C>,
@@ -189,52 +187,14 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
         ))
     }
 
-    /// The sum of products of all elements, both arrays taken flat, not conjugated; each product and the sum exact, rounded
-    /// once. Collective.
+    /// The sum of the products of all elements, both arrays taken flat, this one conjugated; exact, and rounded once.
+    /// Collective.
     ///
-    /// `other` is redistributed first where it lies otherwise. Of two matrices it is a number too, the sum of their products
-    /// element by element, and not the matrix product, which the trait [`Dot`](crate::Dot) makes in an order that follows the
-    /// distributions. For a product of a matrix and a vector whose bits do not depend on the layout, multiply element by
-    /// element and add up over the axis; for one of two matrices do so for each column of the second:
-    ///
-    /// ```
-    /// use dist_comm::{Communicator, ThreadComm};
-    /// use dist_maps::Distribution;
-    /// use local_array::{ArrayError, Equalised, LocalArray};
-    /// use ndarray::{Ix1, Ix2};
-    ///
-    /// let product = |ranks: usize, block: u64| {
-    ///     ThreadComm::run(ranks, |comm| {
-    ///         let cells = Distribution::over(ranks).shape([3, 500]).block_cyclic(1, block).build()?;
-    ///         let line = Distribution::over(ranks).shape([500]).block(0).build()?;
-    ///         let m = LocalArray::<f64, Ix2, _>::from_fn(&cells, comm, |g| 1.0 / (g[0] + g[1] + 1) as f64)?;
-    ///         let v = LocalArray::<f64, Ix1, _>::from_fn(&line, comm, |g| (g[0] as f64).sqrt())?;
-    ///         assert_eq!(m.reproducible().dot(&m)?, m.reproducible().vdot(&m)?); // a number
-    ///         let of_rows = (&m * Equalised(&v))?.over(1).reproducible().sum()?;
-    ///         Ok::<_, ArrayError>(of_rows.gather_to(0)?.map(|sums| sums.mapv(f64::to_bits)))
-    ///     })
-    ///     .map(|products| products[0].clone())
-    /// };
-    /// assert_eq!(product(1, 500)?, product(3, 7)?);
-    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
-    /// ```
+    /// `other` is redistributed first where it lies otherwise. Products of vectors and matrices are those of the trait
+    /// [`Dot`](crate::Dot), which this type has too.
     ///
     /// # Errors
     /// [`ArrayError::Shape`] when the numbers of elements differ; as [`redistribute`](LocalArrayBase::redistribute).
-    pub fn dot<S2, D2>(&self, other: &LocalArrayBase<S2, D2, C>) -> Result<S::Elem, ArrayError>
-    where
-        S::Elem: Parts,
-        S2: Data<Elem = S::Elem>,
-        D2: Dimension,
-        C: Clone,
-    {
-        self.products(other, 1.0)
-    }
-
-    /// As [`dot`](Self::dot), with this array's elements conjugated. Collective.
-    ///
-    /// # Errors
-    /// As [`dot`](Self::dot).
     pub fn vdot<S2, D2>(&self, other: &LocalArrayBase<S2, D2, C>) -> Result<S::Elem, ArrayError>
     where
         S::Elem: Parts,
@@ -242,48 +202,7 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
         D2: Dimension,
         C: Clone,
     {
-        self.products(other, -1.0)
-    }
-
-    /// `sign` is that of the imaginary parts of this array.
-    fn products<S2, D2>(
-        &self,
-        other: &LocalArrayBase<S2, D2, C>,
-        sign: f64,
-    ) -> Result<S::Elem, ArrayError>
-    where
-        S::Elem: Parts,
-        S2: Data<Elem = S::Elem>,
-        D2: Dimension,
-        C: Clone,
-    {
-        same_size(self.array, other)?;
-        let mut sums = with_pairs(self.array, other, |a, b| {
-            let mut sums = [ExactSum::ZERO; 2];
-            let ([mut re, mut im], [mut theirs, mut minus]) =
-                ([[0.0; CHUNK]; 2], [[0.0; CHUNK]; 2]);
-            for (a, b) in a.chunks(CHUNK).zip(b.chunks(CHUNK)) {
-                let count = a.len().min(b.len());
-                for i in 0..count {
-                    let [x, y] = a[i].parts();
-                    let [u, v] = b[i].parts();
-                    (re[i], im[i], theirs[i], minus[i]) = (x, sign * y, u, v);
-                }
-                // (x + iy)(u + iv) = xu - yv + i(xv + yu)
-                sums[0].add_products(&re[..count], &theirs[..count]);
-                if S::Elem::COUNT == 2 {
-                    sums[1].add_products(&re[..count], &minus[..count]);
-                    sums[1].add_products(&im[..count], &theirs[..count]);
-                    im[..count].iter_mut().for_each(|y| *y = -*y);
-                    sums[0].add_products(&im[..count], &minus[..count]);
-                }
-            }
-            sums
-        })?;
-        self.array
-            .comm()
-            .all_reduce_with(&mut sums, ExactSum::merge)?;
-        Ok(sum_of(&sums))
+        exact_sum_of_products(self.array, other, Conjugate::First)
     }
 
     #[expect(
@@ -471,7 +390,8 @@ fn moments<T: Cast<A>, A: Parts>() -> Exact<impl Fn(&[T], &mut [ExactSum; 3]), 3
     })
 }
 
-fn sum_of<A: Parts>(sums: &[ExactSum; 2]) -> A {
+/// The nearest element to exact sums of parts.
+pub(crate) fn sum_of<A: Parts>(sums: &[ExactSum; 2]) -> A {
     A::of_parts(sums.each_ref().map(ExactSum::round))
 }
 

@@ -3,12 +3,13 @@
 //! For each panel every rank gets the rows of `a` and the columns of `b` that its part of the result needs, as a
 //! redistribution to a layout in which a panel lies on several ranks; so both may be distributed in any way.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution, choose_grid};
-use ndarray::{Array2, Axis, Data, Ix2};
+use ndarray::{Array2, Axis, Data, Ix2, RawData};
 
 use super::MatMul;
 use crate::part::Part;
@@ -17,7 +18,7 @@ use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 /// Indices of the summed dimension in a panel: enough that the kernel's work outweighs the movement, few enough that a panel
 /// is small beside the matrices.
-const PANEL: u64 = 512;
+pub(super) const PANEL: u64 = 512;
 
 /// `a · b`. The same error on every rank.
 pub(super) fn matmul<T, S1, S2, C>(
@@ -30,12 +31,43 @@ where
     S2: Data<Elem = T>,
     C: Communicator + Clone,
 {
-    let (m, k, n) = (
-        a.global_shape()[0],
-        a.global_shape()[1],
-        b.global_shape()[1],
-    );
-    if b.global_shape()[0] != k {
+    let target = product_of(a, b)?;
+    let (comm, k) = (a.comm(), a.global_shape()[1]);
+    let part = Part::new(Arc::new(target), comm)?;
+    let target = part.distribution();
+    let mut sums: Array2<T::Acc> = agree(comm, part.zeros())?;
+    // One rank alone has all panels at once, where it has the summed dimension in order.
+    let in_order = a.distribution().axes()[1].is_whole() && b.distribution().axes()[0].is_whole();
+    if a.comm_size() == 1 && in_order {
+        T::multiply_add(&a.owned(), &b.owned(), &mut sums.view_mut());
+    } else {
+        let mut first = 0;
+        while first < k {
+            let panel = first..k.min(first + PANEL);
+            let (rows, columns) = panels(target, target.axes(), k, panel.clone())?;
+            let rows: LocalArray<T, Ix2, C> = moved_to(a, &rows)?;
+            let columns: LocalArray<T, Ix2, C> = moved_to(b, &columns)?;
+            if part.is_active() {
+                T::multiply_add(&rows.local(), &columns.local(), &mut sums.view_mut());
+            }
+            first = panel.end;
+        }
+    }
+    LocalArray::from_part(T::sums_of(sums), Arc::new(part), comm.clone())
+}
+
+/// How the product of two matrices is distributed, or why there is none.
+pub(super) fn product_of<S1, S2, C>(
+    a: &LocalArrayBase<S1, Ix2, C>,
+    b: &LocalArrayBase<S2, Ix2, C>,
+) -> Result<Distribution, ArrayError>
+where
+    S1: RawData,
+    S2: RawData,
+    C: Communicator,
+{
+    let ([m, k], [given, n]) = (extents(a), extents(b));
+    if given != k {
         return Err(ArrayError::Shape {
             what: "the second factor",
             given: b.global_shape().to_vec(),
@@ -48,29 +80,11 @@ where
             allowed: a.comm_size(),
         });
     }
-    let target = result(a.distribution(), b.distribution(), [m, n])?;
-    let comm = a.comm();
-    let part = Part::new(Arc::new(target), comm)?;
-    let target = part.distribution();
-    let mut sums: Array2<T::Acc> = agree(comm, part.zeros())?;
-    // One rank alone has all panels at once, where it has the summed dimension in order.
-    let in_order = a.distribution().axes()[1].is_whole() && b.distribution().axes()[0].is_whole();
-    if a.comm_size() == 1 && in_order {
-        T::multiply_add(&a.owned(), &b.owned(), &mut sums.view_mut());
-    } else {
-        let mut first = 0;
-        while first < k {
-            let panel = first..k.min(first + PANEL);
-            let (rows, columns) = panels(target, k, panel.clone())?;
-            let rows: LocalArray<T, Ix2, C> = moved_to(a, &rows)?;
-            let columns: LocalArray<T, Ix2, C> = moved_to(b, &columns)?;
-            if part.is_active() {
-                T::multiply_add(&rows.local(), &columns.local(), &mut sums.view_mut());
-            }
-            first = panel.end;
-        }
-    }
-    LocalArray::from_part(T::sums_of(sums), Arc::new(part), comm.clone())
+    result(a.distribution(), b.distribution(), [m, n])
+}
+
+fn extents<S: RawData, C: Communicator>(matrix: &LocalArrayBase<S, Ix2, C>) -> [u64; 2] {
+    [matrix.global_shape()[0], matrix.global_shape()[1]]
 }
 
 /// The products of each element of a column with each of a row: `m × 1` with `1 × n`.
@@ -88,7 +102,7 @@ where
     let target = result(column.distribution(), row.distribution(), shape)?;
     let comm = column.comm();
     let mut product = agree(comm, LocalArray::<T, Ix2, C>::zeros(&target, comm.clone()))?;
-    let (rows, columns) = panels(&target, 1, 0..1)?;
+    let (rows, columns) = panels(&target, target.axes(), 1, 0..1)?;
     let (rows, columns): (LocalArray<T, Ix2, C>, LocalArray<T, Ix2, C>) =
         (moved_to(column, &rows)?, moved_to(row, &columns)?);
     // Rows and columns have one element along the other dimension, on every rank that has a part of the product.
@@ -139,15 +153,16 @@ fn result(a: &Distribution, b: &Distribution, shape: [u64; 2]) -> Result<Distrib
     )?)
 }
 
-/// Where the panel of `a` and that of `b` go: the rows, or columns, of the result, and all of the panel on each coordinate
-/// of the other dimension.
-fn panels(
+/// Where the panel of `a` and that of `b` go: the rows, or columns, of `axes`, which lie over the grid of `target`, and all of
+/// the panel on each coordinate of the other dimension.
+pub(super) fn panels(
     target: &Distribution,
+    axes: &[AxisDist],
     k: u64,
-    panel: std::ops::Range<u64>,
+    panel: Range<u64>,
 ) -> Result<(Distribution, Distribution), ArrayError> {
-    let [rows, columns] = [&target.axes()[0], &target.axes()[1]];
-    let list: std::sync::Arc<[i64]> = panel.map(u64::cast_signed).collect();
+    let [rows, columns] = [&axes[0], &axes[1]];
+    let list: Arc<[i64]> = panel.map(u64::cast_signed).collect();
     let on_all = |ranks: usize| AxisDist::unstructured(k, vec![list.clone(); ranks]);
     let place = |axes: Vec<AxisDist>| {
         Distribution::from_axes(axes, target.ranks(), target.targets().to_vec())

@@ -1,5 +1,6 @@
 //! Products of arrays of any number of dimensions, by way of matrices.
 
+use dap_protocol::Element;
 use dist_comm::Communicator;
 use dist_maps::Distribution;
 use ndarray::{CowRepr, Data, Dimension, Ix2, IxDyn};
@@ -101,6 +102,84 @@ where
 {
     let axes = axes.into();
     same_everywhere(a.comm(), "axes", &axes)?;
+    contract(a, b, axes, &Plain)
+}
+
+/// How products are added up.
+pub(super) trait Sums<T> {
+    /// Of two matrices: those of each row of the first with each column of the second.
+    fn of_matrices<S1, S2, C>(
+        &self,
+        a: &LocalArrayBase<S1, Ix2, C>,
+        b: &LocalArrayBase<S2, Ix2, C>,
+    ) -> Result<LocalArray<T, Ix2, C>, ArrayError>
+    where
+        S1: Data<Elem = T>,
+        S2: Data<Elem = T>,
+        C: Communicator + Clone;
+
+    /// Of two arrays of one size: those of all elements.
+    fn of_all<S1, D1, S2, D2, C>(
+        &self,
+        a: &LocalArrayBase<S1, D1, C>,
+        b: &LocalArrayBase<S2, D2, C>,
+    ) -> Result<T, ArrayError>
+    where
+        S1: Data<Elem = T>,
+        S2: Data<Elem = T>,
+        D1: Dimension,
+        D2: Dimension,
+        C: Communicator + Clone;
+}
+
+/// In an order that follows the distributions.
+struct Plain;
+
+impl<T: MatMul> Sums<T> for Plain {
+    fn of_matrices<S1, S2, C>(
+        &self,
+        a: &LocalArrayBase<S1, Ix2, C>,
+        b: &LocalArrayBase<S2, Ix2, C>,
+    ) -> Result<LocalArray<T, Ix2, C>, ArrayError>
+    where
+        S1: Data<Elem = T>,
+        S2: Data<Elem = T>,
+        C: Communicator + Clone,
+    {
+        matmul(a, b)
+    }
+
+    fn of_all<S1, D1, S2, D2, C>(
+        &self,
+        a: &LocalArrayBase<S1, D1, C>,
+        b: &LocalArrayBase<S2, D2, C>,
+    ) -> Result<T, ArrayError>
+    where
+        S1: Data<Elem = T>,
+        S2: Data<Elem = T>,
+        D1: Dimension,
+        D2: Dimension,
+        C: Communicator + Clone,
+    {
+        sum_of_products(a, b, false)
+    }
+}
+
+/// The sum of products over axes that all ranks gave alike.
+pub(super) fn contract<T, S1, D1, S2, D2, C>(
+    a: &LocalArrayBase<S1, D1, C>,
+    b: &LocalArrayBase<S2, D2, C>,
+    axes: TensorAxes,
+    sums: &impl Sums<T>,
+) -> Result<LocalArray<T, IxDyn, C>, ArrayError>
+where
+    T: Element,
+    S1: Data<Elem = T>,
+    S2: Data<Elem = T>,
+    D1: Dimension,
+    D2: Dimension,
+    C: Communicator + Clone,
+{
     let TensorAxes { first, second } = axes;
     if first.len() != second.len() {
         return Err(ArrayError::Argument {
@@ -129,12 +208,12 @@ where
     };
     let (rows, columns) = (others(a.ndim(), &first), others(b.ndim(), &second));
     if rows.is_empty() && columns.is_empty() {
-        let sum = sum_of_products(&permuted(a, &first)?, &permuted(b, &second)?, false)?;
+        let sum = sums.of_all(&permuted(a, &first)?, &permuted(b, &second)?)?;
         return LocalArray::full(&spread_out(&[], a.comm_size())?, a.comm().clone(), sum);
     }
     let left = matrix(a, &rows, &first)?;
     let right = matrix(b, &second, &columns)?;
-    let product = matmul(&left, &right)?;
+    let product = sums.of_matrices(&left, &right)?;
     let extents =
         |shape: &[u64], axes: &[usize]| axes.iter().map(|&axis| shape[axis]).collect::<Vec<_>>();
     let mut shape = extents(a.global_shape(), &rows);
@@ -173,7 +252,7 @@ fn permuted<'a, T, S, D, C>(
     order: &[usize],
 ) -> Result<LocalArrayView<'a, T, IxDyn, C>, ArrayError>
 where
-    T: MatMul,
+    T: Element,
     S: Data<Elem = T>,
     D: Dimension,
     C: Communicator + Clone,
@@ -193,7 +272,7 @@ pub(super) fn matrix<'a, T, S, D, C>(
     columns: &[usize],
 ) -> Result<Matrix<'a, T, C>, ArrayError>
 where
-    T: MatMul,
+    T: Element,
     S: Data<Elem = T>,
     D: Dimension,
     C: Communicator + Clone,
@@ -240,7 +319,7 @@ where
 }
 
 /// A matrix in another shape of as many elements, spread over all ranks.
-pub(super) fn reshaped<T: MatMul, C: Communicator + Clone>(
+pub(super) fn reshaped<T: Element, C: Communicator + Clone>(
     product: LocalArray<T, Ix2, C>,
     shape: &[u64],
 ) -> Result<LocalArray<T, IxDyn, C>, ArrayError> {

@@ -55,7 +55,7 @@ where
     sum_of_products(a, b, true)
 }
 
-pub(crate) fn same_size<S1, D1, S2, D2, C>(
+pub(super) fn same_size<S1, D1, S2, D2, C>(
     a: &LocalArrayBase<S1, D1, C>,
     b: &LocalArrayBase<S2, D2, C>,
 ) -> Result<(), ArrayError>
@@ -146,7 +146,7 @@ where
 
 /// Hands over the elements of `a` that this rank counts, in C order, and those of `b` that belong to them; `b` is moved first
 /// where it lies otherwise. Collective.
-pub(crate) fn with_pairs<T, S1, D1, S2, D2, C, R>(
+pub(super) fn with_pairs<T, S1, D1, S2, D2, C, R>(
     a: &LocalArrayBase<S1, D1, C>,
     b: &LocalArrayBase<S2, D2, C>,
     see: impl FnOnce(&[T], &[T]) -> R,

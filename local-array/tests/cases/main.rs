@@ -25,7 +25,7 @@ mod support;
 use std::process::ExitCode;
 
 use dist_comm::Communicator;
-use support::{Failure, Outcome, ensure, numpy, plain, refused_everywhere, same};
+use support::{Failure, Outcome, counting, ensure, numpy, plain, refused_everywhere, same};
 
 /// A case: its name, and what all ranks call.
 pub type Case = (&'static str, fn(&dyn Communicator) -> Outcome);
@@ -61,6 +61,7 @@ areas! {
     over,
     printing,
     random,
+    received,
     rearrange,
     reductions,
     reproducible,

@@ -3,12 +3,12 @@
 use dist_comm::{Communicator, SingleComm};
 use dist_maps::Distribution;
 use half::f16;
-use local_array::{ExactlySummable, Floating, LocalArray, Parts, Real, Summable};
-use ndarray::{ArrayD, Dimension, IxDyn};
+use local_array::{Dot, ExactlySummable, Floating, LocalArray, Parts, Real, Summable};
+use ndarray::{ArrayD, Dimension, Ix1, Ix2, IxDyn};
 use num_complex::{Complex32, Complex64};
 
 use super::numpy::{Close, gathered, shape_of, spread};
-use super::plain::{Kind, distribution, some};
+use super::plain::{Kind, distribution, draw, some};
 use super::{Outcome, ensure, same};
 
 cases! {
@@ -16,6 +16,8 @@ cases! {
     exact_results_do_not_depend_on_the_layout,
     exact_results_over_axes_do_not_depend_on_the_layout,
     exact_products_do_not_depend_on_the_layout,
+    exact_products_of_matrices,
+    exact_products_of_many_kinds,
     fixed_trees_do_not_depend_on_the_layout,
     fixed_trees_equal_plain_results,
     exact_averages_and_covariances_do_not_depend_on_the_layout,
@@ -94,7 +96,7 @@ fn exact_sums_are_right(comm: &dyn Communicator) -> Outcome {
             "mean",
         )?;
         same(
-            a.reproducible().dot(&a)?,
+            a.reproducible().vdot(&a)?,
             squares as f64 / 1_073_741_824.0_f64.powi(2),
             "dot",
         )?;
@@ -219,7 +221,7 @@ fn exact_products_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcom
         a.mapv(|x| Complex64::new(x, x * x)),
         b.mapv(|x| Complex64::new(1.0 - x, x)),
     );
-    let wanted = alone(&a)?.reproducible().dot(&alone(&b)?)?;
+    let wanted = alone(&a)?.reproducible().vdot(&alone(&b)?)?;
     let complex = alone(&p)?.reproducible().vdot(&alone(&q)?)?;
     let straight: f64 = a.iter().zip(&b).map(|(x, y)| x * y).sum();
     ensure((wanted - straight).abs() <= 1e-9 * straight.abs(), || {
@@ -236,12 +238,107 @@ fn exact_products_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcom
         let right = &rights[(number + comm.size()) % rights.len()];
         let found = spread(&a, &left, comm)?
             .reproducible()
-            .dot(&spread(&b, right, comm)?)?;
-        same(found.to_bits(), wanted.to_bits(), "dot")?;
+            .vdot(&spread(&b, right, comm)?)?;
+        same(found.to_bits(), wanted.to_bits(), "vdot of floats")?;
         let found = spread(&p, &left, comm)?
             .reproducible()
             .vdot(&spread(&q, right, comm)?)?;
         same(bits(found), bits(complex), "vdot")?;
+    }
+    Ok(())
+}
+
+/// Matrices of multiples of 2⁻³⁰, whose products have more bits than a float: each sum is the float nearest to the truth.
+fn exact_products_of_matrices(comm: &dyn Communicator) -> Outcome {
+    const UNIT: f64 = 1_073_741_824.0;
+    let numbers = |shape: [usize; 2], seed: u64| {
+        let mut seed = seed;
+        ArrayD::from_shape_simple_fn(IxDyn(&shape), || {
+            let high = i128::from(draw(&mut seed) % (1 << 31)) - (1 << 30);
+            high * (1 << 8) + i128::from(draw(&mut seed) % 256)
+        })
+    };
+    let float = |n: &i128| *n as f64 / UNIT;
+    for [m, k, n] in [[5, 700, 9], [130, 3, 5],
+        [4, 2, 140], [1, 1, 1], [4, 0, 3], [0, 2, 3], [2, 9, 0]] {
+        let (a, b) = (numbers([m, k], 5), numbers([k, n], 8));
+        let wanted = ArrayD::from_shape_fn(IxDyn(&[m, n]), |at| {
+            let sum: i128 = (0..k).map(|l| a[[at[0], l]] * b[[l, at[1]]]).sum();
+            // to the nearest, as integers are converted; the unit is a power of two
+            (sum as f64 / (UNIT * UNIT)).to_bits()
+        });
+        let (x, y) = (a.map(float), b.map(float));
+        let rights = layouts(&[k as u64, n as u64], comm.size(), 1);
+        let lefts = layouts(&[m as u64, k as u64], comm.size(), 0);
+        for (number, left) in lefts.into_iter().enumerate() {
+            let right = &rights[(number + comm.size()) % rights.len()];
+            let (x, y) = (spread(&x, &left, comm)?, spread(&y, right, comm)?);
+            let what = format!("{m} x {k} x {n}, {} and {}", x.dist(), y.dist());
+            let found = x.reproducible().dot(&y)?;
+            same(gathered(&found)?.mapv(f64::to_bits), &wanted, &what)?;
+            let (x, y) = (
+                x.into_dimensionality::<Ix2>()?,
+                y.into_dimensionality::<Ix2>()?,
+            );
+            let found = gathered(&x.reproducible().dot(&y)?)?;
+            same(found.mapv(f64::to_bits), &wanted, &what)?;
+        }
+    }
+    Ok(())
+}
+
+/// Vectors, complex and short floats, more dimensions: the bits of one rank, and near what the plain product gives.
+fn exact_products_of_many_kinds(comm: &dyn Communicator) -> Outcome {
+    let m = awkward(&[6, 150]).mapv(|x| Complex64::new(x, 1.0 / (x + 7.0)));
+    let v = awkward(&[150]).mapv(|x| Complex64::new(-x, x * x));
+    let w = awkward(&[6]).mapv(|x| Complex64::new(x, 3.0));
+    let (small, deep) = (
+        awkward(&[7, 40]).mapv(|x| half::f16::from_f64(x / 1e3)),
+        awkward(&[3, 40, 2]).mapv(|x| half::f16::from_f64(x / 1e3)),
+    );
+    let one = (alone(&m)?, alone(&v)?, alone(&w)?);
+    let wanted = [
+        one.0.reproducible().dot(&one.1)?,
+        one.2.reproducible().dot(&one.0)?,
+    ]
+    .map(|a| a.into_local());
+    let line = one.1.clone().into_dimensionality::<Ix1>()?;
+    let of_line = line.reproducible().dot(&line)?;
+    let of_small = alone(&small)?.reproducible().dot(&alone(&deep)?)?.into_local();
+    for (d, e, f) in layouts(&[6, 150], comm.size(), 0)
+        .into_iter()
+        .zip(layouts(&[150], comm.size(), 1))
+        .zip(layouts(&[6], comm.size(), 2))
+        .map(|((d, e), f)| (d, e, f))
+    {
+        let (m, v, w) = (
+            spread(&m, &d, comm)?.into_dimensionality::<Ix2>()?,
+            spread(&v, &e, comm)?.into_dimensionality::<Ix1>()?,
+            spread(&w, &f, comm)?.into_dimensionality::<Ix1>()?,
+        );
+        let found = [m.reproducible().dot(&v)?, w.reproducible().dot(&m)?];
+        let plain = [m.dot(&v)?, w.dot(&m)?];
+        for ((found, wanted), plain) in found.iter().zip(&wanted).zip(&plain) {
+            let found = gathered(found)?;
+            same(found.mapv(bits), wanted.mapv(bits), "matrix and vector")?;
+            for (x, y) in found.iter().zip(&gathered(plain)?) {
+                ensure((x - y).norm() <= 1e-9 * y.norm().max(1.0), || format!("{x} is not {y}"))?;
+            }
+        }
+        let number = v.reproducible().dot(&v)?;
+        same(bits(number), bits(of_line), "vector and vector")?;
+        let wanted: Complex64 = one.1.local().iter().map(|x| x * x).sum();
+        ensure((number - wanted).norm() <= 1e-9 * wanted.norm(), || format!("{number} is not {wanted}"))?;
+    }
+    for (d, e) in layouts(&[7, 40], comm.size(), 1)
+        .into_iter()
+        .zip(layouts(&[3, 40, 2], comm.size(), 0))
+    {
+        let found = spread(&small, &d, comm)?
+            .reproducible()
+            .dot(&spread(&deep, &e, comm)?)?;
+        same(found.global_shape(), [7, 3, 2].as_slice(), "shape")?;
+        same(gathered(&found)?.mapv(half::f16::to_bits), of_small.mapv(half::f16::to_bits), "halves")?;
     }
     Ok(())
 }
@@ -453,9 +550,9 @@ fn exact_results_of_parts(comm: &dyn Communicator) -> Outcome {
             "sum",
         )?;
         same(
-            bits(part.reproducible().dot(&part)?),
+            bits(part.reproducible().vdot(&part)?),
             bits(one.reproducible().vdot(&one)?),
-            "dot",
+            "vdot",
         )?;
         same(
             bits(part.reproducible().std(0.0)?),

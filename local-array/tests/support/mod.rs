@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each binary uses a part")]
 
 pub mod arrays;
+pub mod counting;
 pub mod numpy;
 pub mod plain;
 pub mod schedule;
