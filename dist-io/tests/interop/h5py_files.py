@@ -132,7 +132,8 @@ def lock(file):
 
 
 def make(folder):
-    with h5py.File(folder / "latest.h5", "w", libver="latest") as file:
+    # the newest format that HDF5 1.10 reads
+    with h5py.File(folder / "latest.h5", "w", libver=("v110", "v110")) as file:
         chunked(file)
     with h5py.File(folder / "broken.h5", "w") as file:
         broken(file)

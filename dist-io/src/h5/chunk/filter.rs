@@ -329,9 +329,14 @@ mod tests {
     #[test]
     fn every_order_of_filters_comes_back() {
         let smooth: Vec<u8> = (0..800_u32).map(|i| (i / 100) as u8).collect();
-        let noise: Vec<u8> = (0..800_u32)
-            .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
-            .collect();
+        let mut state = 1_u32;
+        let random = std::iter::repeat_with(|| {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            (state >> 8) as u8
+        });
+        let noise: Vec<u8> = random.take(800).collect();
         for bytes in [&smooth, &noise] {
             for order in [
                 [0, 1, 2],
