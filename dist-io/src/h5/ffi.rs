@@ -123,9 +123,9 @@ pub(super) fn read_all(dataset: &Dataset, ty: &Datatype) -> Result<Vec<u8>, Refu
         })?;
     elements.resize(bytes, 0);
     let (id, ty) = (dataset.id(), ty.id());
-    // SAFETY: dataset and type are kept open, the library's lock is held, and `elements` has room for all elements of the type,
-    // which with H5S_ALL are those that are read (reference manual, H5Dread).
     let read = sync(|| {
+        // SAFETY: dataset and type are kept open, the library's lock is held, and `elements` has room for all elements of the type,
+        // which with H5S_ALL are those that are read (reference manual, H5Dread).
         h5check(unsafe {
             H5Dread(
                 id,
@@ -155,9 +155,9 @@ pub(super) fn read_box(
         });
     }
     let (id, ty, file, memory) = (dataset.id(), ty.id(), file.id(), memory.id());
-    // SAFETY: all four are kept open, the library's lock is held, and `bytes` has room for all elements of the space in memory,
-    // of which the library reads those that are selected (reference manual, H5Dread).
     let read = sync(|| {
+        // SAFETY: all four are kept open, the library's lock is held, and `bytes` has room for all elements of the space in memory,
+        // of which the library reads those that are selected (reference manual, H5Dread).
         h5check(unsafe { H5Dread(id, ty, memory, file, H5P_DEFAULT, bytes.as_mut_ptr().cast()) })
     });
     read.map(drop).map_err(Refusal::library("read a chunk"))
@@ -176,9 +176,9 @@ pub(super) fn write_chunk(
         });
     }
     let id = dataset.id();
-    // SAFETY: the dataset is kept open, the library's lock is held, `origin` has a number for each dimension, and `bytes` is as
-    // long as is said (reference manual, H5Dwrite_chunk).
     let written = sync(|| {
+        // SAFETY: the dataset is kept open, the library's lock is held, `origin` has a number for each dimension, and `bytes` is as
+        // long as is said (reference manual, H5Dwrite_chunk).
         h5check(unsafe {
             H5Dwrite_chunk(
                 id,

@@ -328,13 +328,13 @@ mod tests {
 
     #[test]
     fn every_order_of_filters_comes_back() {
-        let smooth: Vec<u8> = (0..800_u32).map(|i| (i / 100) as u8).collect();
+        let smooth: Vec<u8> = (0..800_u32).map(|i| (i / 100).to_le_bytes()[0]).collect();
         let mut state = 1_u32;
         let random = std::iter::repeat_with(|| {
             state ^= state << 13;
             state ^= state >> 17;
             state ^= state << 5;
-            (state >> 8) as u8
+            (state >> 8).to_le_bytes()[0]
         });
         let noise: Vec<u8> = random.take(800).collect();
         for bytes in [&smooth, &noise] {
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn wrong_bytes_are_refused() {
-        let bytes: Vec<u8> = (0..400_u32).map(|i| (i / 7) as u8).collect();
+        let bytes: Vec<u8> = (0..400_u32).map(|i| (i / 7).to_le_bytes()[0]).collect();
         let (_, stored) = coded(&ALL, &bytes);
         for at in 0..stored.len() {
             let mut flipped = stored.clone();

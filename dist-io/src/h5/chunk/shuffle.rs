@@ -51,7 +51,9 @@ mod tests {
         assert_eq!(shuffled, [1, 3, 5, 2, 4, 6, 7]);
         for size in [1, 2, 4, 8, 16] {
             for len in [0, 1, size, 3 * size + size / 2, 100] {
-                let bytes: Vec<u8> = (0..len).map(|i| (i * 7 + 1) as u8).collect();
+                let bytes: Vec<u8> = (0..len)
+                    .map(|i: usize| (i * 7 + 1).to_le_bytes()[0])
+                    .collect();
                 let (mut there, mut back) = (vec![0; len], vec![0; len]);
                 shuffle(&bytes, size, &mut there);
                 unshuffle(&there, size, &mut back);
