@@ -34,8 +34,9 @@ pub use error::IoError;
 pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
-    ByteOrder, DEFAULT_KEY, DatasetInfo, ParseWriteModeError, Refusal, Storage, Wanted, WriteMode,
-    inspect_hdf5, load_hdf5, save_hdf5,
+    AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, ParseWriteModeError,
+    Refusal, SaveHdf5, Storage, Wanted, WriteMode, inspect_hdf5, load_hdf5, load_hdf5_codes,
+    save_hdf5,
 };
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};
