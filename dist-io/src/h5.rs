@@ -14,12 +14,14 @@ mod publish;
 mod refusal;
 mod save;
 mod together;
+mod vds;
 
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
 pub use load::{Wanted, load_hdf5};
 pub use mode::{ParseWriteModeError, WriteMode};
 pub use refusal::Refusal;
 pub use save::save_hdf5;
+pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
 
 /// The key under which `DistArray` saves an array where none is given.
 pub const DEFAULT_KEY: &str = "buffer";

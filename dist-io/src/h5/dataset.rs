@@ -119,7 +119,7 @@ pub(super) struct Found {
     /// `NumPy`'s code.
     code: String,
     pub(super) byte_order: ByteOrder,
-    storage: Storage,
+    pub(super) storage: Storage,
     /// Version and text of the metadata, or why there is no text.
     dim_data: Option<Result<(String, String), String>>,
 }
@@ -229,7 +229,7 @@ pub(super) fn kind_at(file: &hdf5::File, path: &str) -> Option<hdf5::LocationTyp
 }
 
 /// Opens the dataset, or says which name on the way is wrong.
-fn walk(file: &hdf5::File, names: &[&str]) -> Result<hdf5::Dataset, Refusal> {
+pub(super) fn walk(file: &hdf5::File, names: &[&str]) -> Result<hdf5::Dataset, Refusal> {
     let mut path = String::new();
     for (i, name) in names.iter().enumerate() {
         if i > 0 {
@@ -285,7 +285,7 @@ fn storage(dataset: &hdf5::Dataset) -> Result<Storage, Refusal> {
 }
 
 /// The text of an attribute; `None` where there is no such attribute, an error where it is no text.
-fn attribute(dataset: &hdf5::Dataset, name: &str) -> Option<Result<String, String>> {
+pub(super) fn attribute(dataset: &hdf5::Dataset, name: &str) -> Option<Result<String, String>> {
     let names = dataset.attr_names().ok()?;
     if !names.iter().any(|known| known == name) {
         return None;

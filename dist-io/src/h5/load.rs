@@ -143,7 +143,7 @@ pub fn load_hdf5<'a, T: Element>(
 }
 
 /// This rank's part, and the distribution of all where theirs make one. Collective.
-fn placed(
+pub(super) fn placed(
     comm: &(impl Communicator + ?Sized),
     found: &Found,
     wanted: Wanted<'_>,
@@ -193,7 +193,7 @@ fn placed(
 }
 
 /// Zeros for a part, in C order.
-fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T>), IoError> {
+pub(super) fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T>), IoError> {
     let too_large = IoError::Overflow {
         what: "number of elements of a part",
     };
@@ -221,7 +221,7 @@ fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T>), IoError
 }
 
 /// Reads a part by itself, run by run. Local.
-fn read_part(
+pub(super) fn read_part(
     file: &dyn SharedFile,
     start: u64,
     dim_data: &DimData,
@@ -238,7 +238,7 @@ fn read_part(
 }
 
 /// Checks that bytes are values of `bool`. Collective.
-fn check_values(
+pub(super) fn check_values(
     comm: &(impl Communicator + ?Sized),
     bytes: &[u8],
     element: ElementType,

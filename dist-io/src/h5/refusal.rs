@@ -87,6 +87,38 @@ pub enum Refusal {
         /// The library's name for the type.
         given: String,
     },
+    /// A part of a virtual dataset that cannot be used.
+    #[error("the part {part:?}: {refusal}")]
+    Part {
+        /// The file that holds the part, as the dataset names it.
+        part: String,
+        /// What is wrong with it.
+        refusal: Box<Refusal>,
+    },
+    /// A part that is not the one which the dataset was saved with.
+    #[error("{what} is {given}, the dataset was made for {allowed}")]
+    Stamp {
+        /// What is compared.
+        what: String,
+        /// What the part says.
+        given: String,
+        /// What the dataset says.
+        allowed: String,
+    },
+    /// A virtual dataset that is not made of blocks.
+    #[error("the virtual dataset is not made of blocks: {message}")]
+    NotBlocks {
+        /// Why not.
+        message: String,
+    },
+    /// A virtual dataset with elements that no part holds.
+    #[error("parts hold {covered} of the {size} elements")]
+    Uncovered {
+        /// Elements that some part holds.
+        covered: u64,
+        /// Elements of the dataset.
+        size: u64,
+    },
     /// The dataset does not say how it was distributed.
     #[error("the dataset has no attribute \"dim_data\": give a distribution")]
     NoDimData,

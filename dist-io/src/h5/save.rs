@@ -127,7 +127,7 @@ struct Begun {
 }
 
 /// Refuses a part that does not own the padding at its periodic edges: the whole has no elements there then.
-fn check_edges<B: LocalBuffer>(part: &DistBuffer<B>) -> Result<(), IoError> {
+pub(super) fn check_edges<B: LocalBuffer>(part: &DistBuffer<B>) -> Result<(), IoError> {
     if part.version() == ProtocolVersion::CURRENT {
         return Ok(());
     }
@@ -140,7 +140,10 @@ fn check_edges<B: LocalBuffer>(part: &DistBuffer<B>) -> Result<(), IoError> {
 }
 
 /// A buffer's bytes in C order, where they are if they lie so.
-fn bytes_of(buffer: &impl HostBuffer, element: ElementType) -> Result<Cow<'_, [u8]>, IoError> {
+pub(super) fn bytes_of(
+    buffer: &impl HostBuffer,
+    element: ElementType,
+) -> Result<Cow<'_, [u8]>, IoError> {
     if let Some((bytes, Order::C)) = buffer.contiguous_bytes() {
         return Ok(Cow::Borrowed(bytes));
     }

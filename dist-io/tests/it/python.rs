@@ -16,14 +16,21 @@ use num_complex::Complex;
 use crate::support::{Value, every_kind, part_with, temporary};
 
 /// What the script printed; `None`, and a word about it, where there is no h5py.
-fn h5py(command: &str, folder: &Path) -> Option<String> {
+pub fn h5py(command: &str, folder: &Path) -> Option<String> {
+    run_h5py("h5py_files.py", command, folder)
+}
+
+/// The same, by another script.
+pub fn run_h5py(script: &str, command: &str, folder: &Path) -> Option<String> {
     let python = std::env::var("DIST_IO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let has = Command::new(&python).args(["-c", "import h5py"]).output();
     if !has.is_ok_and(|output| output.status.success()) {
         println!("skipped: h5py is not in {python} (DIST_IO_PYTHON names another Python)");
         return None;
     }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/h5py_files.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/interop")
+        .join(script);
     let output = Command::new(&python)
         .arg(script)
         .arg(command)
