@@ -104,6 +104,20 @@ pub enum IoError {
         /// Bytes of the part, padding included.
         allowed: usize,
     },
+    /// A chunk that is larger than what may be in memory.
+    #[error("a chunk of {given} bytes, allowed: {allowed}")]
+    Budget {
+        /// Bytes of a chunk.
+        given: u64,
+        /// Bytes that may be in memory.
+        allowed: u64,
+    },
+    /// A file that could not be read, in a call of one rank.
+    #[error("{message}")]
+    Read {
+        /// What could not be read, and the operating system's answer.
+        message: String,
+    },
     /// Memory that could not be had.
     #[error("no memory for {bytes} bytes")]
     Memory {

@@ -17,6 +17,7 @@ mod publish;
 mod refusal;
 mod save;
 mod together;
+mod vds;
 
 pub use attribute::AttributeValue;
 pub use chunk::ChunkProblem;
@@ -25,6 +26,7 @@ pub use load::{Wanted, load_hdf5, load_hdf5_codes};
 pub use mode::{ParseWriteModeError, WriteMode};
 pub use refusal::Refusal;
 pub use save::{SaveHdf5, save_hdf5};
+pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
 
 /// The key under which `DistArray` saves an array where none is given.
 pub const DEFAULT_KEY: &str = "buffer";

@@ -4,7 +4,8 @@
 //! distribution ─┐
 //! element size ─┼─► IoPlan ─► read_elements, write_elements ─► one file     any file whose elements lie in one piece
 //! file layout  ─┘                        ▲
-//!                                        └── save_hdf5, load_hdf5             HDF5 datasets (feature `hdf5`)
+//!                                        ├── save_hdf5, load_hdf5             HDF5 datasets (feature `hdf5`)
+//!                                        └── to_file, from_file               the same, a file for each rank
 //! ```
 //!
 //! - A plan is pure: it says for every rank which bytes of the file are its own, and whether it goes there by itself or by an
@@ -16,7 +17,8 @@
 //! [`SharedFile`](dist_comm::SharedFile): thread ranks and MPI ranks do the same.
 //!
 //! # Features
-//! - `hdf5`: `save_hdf5`, `load_hdf5`, `inspect_hdf5`, by any HDF5 library, a serial one too.
+//! - `hdf5`: `save_hdf5`, `load_hdf5`, `inspect_hdf5`, and Legate's `to_file`, `from_file`, `from_file_batched`, by any HDF5 library,
+//!   a serial one too.
 //! - `mpi`: the tests under `mpirun`.
 #![cfg_attr(not(feature = "hdf5"), forbid(unsafe_code))]
 
@@ -34,9 +36,9 @@ pub use error::IoError;
 pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
-    AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, ParseWriteModeError,
-    Refusal, SaveHdf5, Storage, Wanted, WriteMode, inspect_hdf5, load_hdf5, load_hdf5_codes,
-    save_hdf5,
+    AttributeValue, Batch, Batches, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, FileQueue,
+    ParseWriteModeError, Refusal, SaveHdf5, Storage, Wanted, WriteMode, from_file,
+    from_file_batched, inspect_hdf5, load_hdf5, load_hdf5_codes, repack, save_hdf5, to_file,
 };
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};

@@ -19,9 +19,23 @@ mod cases;
 #[cfg(feature = "hdf5")]
 #[path = "it/chunk.rs"]
 mod chunk;
+#[path = "it/examples.rs"]
+mod examples;
 #[cfg(feature = "hdf5")]
 #[path = "it/h5.rs"]
 mod h5;
 #[cfg(feature = "hdf5")]
+#[path = "it/interrupted.rs"]
+mod interrupted;
+#[cfg(feature = "hdf5")]
+#[path = "support/parts.rs"]
+mod parts;
+#[cfg(feature = "hdf5")]
 #[path = "it/python.rs"]
 mod python;
+#[cfg(feature = "hdf5")]
+#[path = "it/python_parts.rs"]
+mod python_parts;
+#[cfg(feature = "hdf5")]
+#[path = "it/vds.rs"]
+mod vds;

@@ -9,6 +9,8 @@
 
 #[path = "support/cases.rs"]
 mod cases;
+#[path = "support/parts.rs"]
+mod parts;
 mod support;
 
 use std::process::ExitCode;
@@ -25,7 +27,8 @@ fn main() -> ExitCode {
         }
     };
     let mut failed = 0;
-    for (name, run) in cases::CASES {
+    let all = || cases::CASES.iter().chain(parts::CASES);
+    for (name, run) in all() {
         let verdict = agree(&comm, run(&comm));
         failed += usize::from(verdict.is_err());
         if comm.rank() == 0 {
@@ -39,7 +42,7 @@ fn main() -> ExitCode {
     if comm.rank() == 0 {
         let (word, passed) = (
             if failed == 0 { "ok" } else { "FAILED" },
-            cases::CASES.len() - failed,
+            all().count() - failed,
         );
         println!(
             "test result: {word}. {passed} passed; {failed} failed; on {} MPI ranks",

@@ -133,7 +133,7 @@ pub(super) struct Found {
     element: String,
     pub(super) byte_order: ByteOrder,
     pub(super) is_enumeration: bool,
-    storage: Storage,
+    pub(super) storage: Storage,
     /// Version and text of the metadata, or why there is no text.
     dim_data: Option<Result<(String, String), String>>,
 }
@@ -205,6 +205,12 @@ pub(super) fn find_contents(path: &Path, key: &str) -> Result<(Found, Contents),
         _ => Contents::At(found.offset()?),
     };
     Ok((found, contents))
+}
+
+/// A dataset looked up, whatever its storage.
+pub(super) fn find(path: &Path, key: &str) -> Result<Found, Refusal> {
+    let (_file, dataset) = opened(path, key)?;
+    describe(path, &dataset)
 }
 
 /// Opens a file to read it, and a dataset in it.
@@ -293,7 +299,7 @@ pub(super) fn kind_at(file: &hdf5::File, path: &str) -> Option<hdf5::LocationTyp
 }
 
 /// Opens the dataset, or says which name on the way is wrong.
-fn walk(file: &hdf5::File, names: &[&str]) -> Result<hdf5::Dataset, Refusal> {
+pub(super) fn walk(file: &hdf5::File, names: &[&str]) -> Result<hdf5::Dataset, Refusal> {
     let mut path = String::new();
     for (i, name) in names.iter().enumerate() {
         if i > 0 {
@@ -353,7 +359,7 @@ fn storage(dataset: &hdf5::Dataset) -> Result<Storage, Refusal> {
 }
 
 /// The text of an attribute; `None` where there is no such attribute, an error where it is no text.
-fn attribute(dataset: &hdf5::Dataset, name: &str) -> Option<Result<String, String>> {
+pub(super) fn attribute(dataset: &hdf5::Dataset, name: &str) -> Option<Result<String, String>> {
     let names = attribute_names(dataset).ok()?;
     if !names.iter().any(|known| known == name) {
         return None;

@@ -28,7 +28,7 @@ pub(super) fn in_file(element: ElementType) -> Result<Datatype, Refusal> {
 }
 
 /// The safe crate's description of the type; it has none for bfloat16.
-fn descriptor(element: ElementType) -> Option<TypeDescriptor> {
+pub(super) fn descriptor(element: ElementType) -> Option<TypeDescriptor> {
     use TypeDescriptor::{Boolean, Float, Integer, Unsigned};
     Some(match element {
         ElementType::Bool => Boolean,

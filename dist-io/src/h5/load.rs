@@ -189,7 +189,7 @@ fn load<T: Element>(
 }
 
 /// This rank's part, and the distribution of all where theirs make one. Collective.
-fn placed(
+pub(super) fn placed(
     comm: &(impl Communicator + ?Sized),
     found: &Found,
     wanted: Wanted<'_>,
@@ -239,7 +239,7 @@ fn placed(
 }
 
 /// Zeros for a part, in C order.
-fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T>), IoError> {
+pub(super) fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T>), IoError> {
     let too_large = IoError::Overflow {
         what: "number of elements of a part",
     };
@@ -267,7 +267,7 @@ fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T>), IoError
 }
 
 /// Reads a part by itself, run by run: so many bytes from an offset of the array on. Local.
-fn read_part<E>(
+pub(super) fn read_part<E>(
     mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     dim_data: &DimData,
     item: usize,
@@ -303,7 +303,7 @@ fn copy_from(all: &[u8], offset: u64, to: &mut [u8]) -> Result<(), IoError> {
 }
 
 /// Checks that bytes are values of `bool`. Collective.
-fn check_values(
+pub(super) fn check_values(
     comm: &(impl Communicator + ?Sized),
     bytes: &[u8],
     element: ElementType,

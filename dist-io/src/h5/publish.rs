@@ -84,7 +84,7 @@ impl Pending {
     }
 }
 
-fn directory(path: &Path) -> &Path {
+pub(super) fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(directory) if directory != Path::new("") => directory,
         _ => Path::new("."),
@@ -92,7 +92,7 @@ fn directory(path: &Path) -> &Path {
 }
 
 /// The file that a name stands for, symbolic links followed; it need not exist.
-fn behind_links(path: &Path) -> Result<PathBuf, Refusal> {
+pub(super) fn behind_links(path: &Path) -> Result<PathBuf, Refusal> {
     let mut target = path.to_path_buf();
     // the limit of Linux: more links than that are a loop
     for _ in 0..40 {

@@ -143,6 +143,38 @@ pub enum Refusal {
     /// The elements are the codes of an enumeration, which are read by `load_hdf5_codes` alone.
     #[error("the elements are an enumeration: load_hdf5_codes reads its codes")]
     Enumeration,
+    /// A part of a virtual dataset that cannot be used.
+    #[error("the part {part:?}: {refusal}")]
+    Part {
+        /// The file that holds the part, as the dataset names it.
+        part: String,
+        /// What is wrong with it.
+        refusal: Box<Refusal>,
+    },
+    /// A part that is not the one which the dataset was saved with.
+    #[error("{what} is {given}, the dataset was made for {allowed}")]
+    Stamp {
+        /// What is compared.
+        what: String,
+        /// What the part says.
+        given: String,
+        /// What the dataset says.
+        allowed: String,
+    },
+    /// A virtual dataset that is not made of blocks.
+    #[error("the virtual dataset is not made of blocks: {message}")]
+    NotBlocks {
+        /// Why not.
+        message: String,
+    },
+    /// A virtual dataset with elements that no part holds.
+    #[error("parts hold {covered} of the {size} elements")]
+    Uncovered {
+        /// Elements that some part holds.
+        covered: u64,
+        /// Elements of the dataset.
+        size: u64,
+    },
     /// The dataset does not say how it was distributed.
     #[error("the dataset has no attribute \"dim_data\": give a distribution")]
     NoDimData,

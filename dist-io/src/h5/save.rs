@@ -458,7 +458,7 @@ fn close(file: hdf5::File, dataset: Dataset) -> Result<(), Refusal> {
 }
 
 /// Refuses a part that does not own the padding at its periodic edges: the whole has no elements there then.
-fn check_edges<B: LocalBuffer>(part: &DistBuffer<B>) -> Result<(), IoError> {
+pub(super) fn check_edges<B: LocalBuffer>(part: &DistBuffer<B>) -> Result<(), IoError> {
     if part.version() == ProtocolVersion::CURRENT {
         return Ok(());
     }
@@ -471,7 +471,10 @@ fn check_edges<B: LocalBuffer>(part: &DistBuffer<B>) -> Result<(), IoError> {
 }
 
 /// A buffer's bytes in C order, where they are if they lie so.
-fn bytes_of(buffer: &impl HostBuffer, element: ElementType) -> Result<Cow<'_, [u8]>, IoError> {
+pub(super) fn bytes_of(
+    buffer: &impl HostBuffer,
+    element: ElementType,
+) -> Result<Cow<'_, [u8]>, IoError> {
     if let Some((bytes, Order::C)) = buffer.contiguous_bytes() {
         return Ok(Cow::Borrowed(bytes));
     }

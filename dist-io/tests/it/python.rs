@@ -31,15 +31,22 @@ fn python() -> Option<String> {
 
 /// What the script printed; `None`, and a word about it, where there is no h5py.
 fn h5py(command: &str, folder: &Path) -> Option<String> {
+    run_h5py("h5py_files.py", command, folder)
+}
+
+/// The same, by another script.
+pub fn run_h5py(name: &str, command: &str, folder: &Path) -> Option<String> {
     let python = python()?;
-    let output = script(&python, command, folder).output().unwrap();
+    let output = script(&python, name, command, folder).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn script(python: &str, command: &str, path: &Path) -> Command {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/h5py_files.py");
+fn script(python: &str, name: &str, command: &str, path: &Path) -> Command {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/interop")
+        .join(name);
     let mut script_of = Command::new(python);
     script_of.arg(script).arg(command).arg(path);
     script_of
@@ -243,7 +250,7 @@ fn a_locked_file_is_refused() {
         println!("skipped: HDF5_USE_FILE_LOCKING decides what is locked");
         return;
     }
-    let mut script = script(&python, "lock", &path);
+    let mut script = script(&python, "h5py_files.py", "lock", &path);
     let script = script.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut holder = script.spawn().unwrap();
     let mut said = String::new();

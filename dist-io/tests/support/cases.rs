@@ -43,12 +43,15 @@ pub const CASES: &[Case] = &[
     ("older periodic parts are refused", older_periodic_parts),
 ];
 
-fn part<T: Value>(d: &Distribution, comm: &dyn Communicator) -> DistBuffer<HostArray<T>> {
+pub fn part<T: Value>(d: &Distribution, comm: &dyn Communicator) -> DistBuffer<HostArray<T>> {
     part_with(&d.dim_data(comm.rank()).expect("a rank"), None)
 }
 
 /// The error, once it is known to be the same on every rank.
-fn refused<T>(comm: &dyn Communicator, outcome: Result<T, IoError>) -> Result<IoError, Failure> {
+pub fn refused<T>(
+    comm: &dyn Communicator,
+    outcome: Result<T, IoError>,
+) -> Result<IoError, Failure> {
     let text = match &outcome {
         Ok(_) => "no error".to_owned(),
         Err(error) => format!("{error:?}"),
@@ -64,7 +67,10 @@ fn refused<T>(comm: &dyn Communicator, outcome: Result<T, IoError>) -> Result<Io
     outcome.err().ok_or_else(|| "nothing was refused".into())
 }
 
-fn refusal<T>(comm: &dyn Communicator, outcome: Result<T, IoError>) -> Result<Refusal, Failure> {
+pub fn refusal<T>(
+    comm: &dyn Communicator,
+    outcome: Result<T, IoError>,
+) -> Result<Refusal, Failure> {
     match refused(comm, outcome)? {
         IoError::Hdf5 { refusal, .. } => Ok(*refusal),
         other => Err(format!("another error: {other:?}").into()),

@@ -1,0 +1,34 @@
+//! Legate's calls: one file for each rank, and a virtual dataset that presents them as one.
+//!
+//! ```text
+//! to_file          every rank ──► its part ──► synced ──► the file with the virtual dataset, renamed last
+//! from_file        the file ──► its parts, each checked ──► what a rank wants, read from the parts themselves
+//! ```
+//!
+//! For other programs the file is an ordinary HDF5 file. The library fills what it does not find; here a part that is missing, cut,
+//! replaced or of another save is an error.
+
+mod batched;
+mod block;
+mod ffi;
+mod from_file;
+mod look_up;
+mod mosaic;
+mod part_file;
+mod place;
+mod queue;
+mod repack;
+mod to_file;
+
+pub use batched::{Batch, Batches, from_file_batched};
+pub use from_file::from_file;
+pub use queue::FileQueue;
+pub use repack::repack;
+pub use to_file::to_file;
+
+/// The attribute that names the save, of a virtual dataset and of its parts.
+const SAVE_ATTRIBUTE: &str = "save";
+/// The attribute of a part that says which block of the whole it is.
+const BOUNDS_ATTRIBUTE: &str = "bounds";
+/// How the name of a folder of parts ends.
+const FOLDER_SUFFIX: &str = ".parts";

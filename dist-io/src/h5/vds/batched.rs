@@ -1,0 +1,323 @@
+//! [`from_file_batched`]: a dataset chunk by chunk, the next one read while this one is worked on.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use dap_protocol::{Element, ElementType, HostArray, copy_bytes_to_elements};
+
+use super::block::{Block, product};
+use super::look_up::look_up;
+use super::mosaic::Mosaic;
+use crate::{IoError, Refusal};
+
+/// A chunk, and the global index of its first element.
+pub type Batch<T> = (HostArray<T>, Vec<u64>);
+
+/// Reads one dataset of an HDF5 file in chunks of `chunk_size` elements, in C order of the grid of chunks. Local: one rank, or a
+/// program without ranks.
+///
+/// `dataset_name` is the full path of one array, as for [`from_file`](crate::from_file), which says what is read of virtual
+/// datasets. Nothing is read yet; every [`next`](Iterator::next) gives a chunk and the offsets at which it belongs. Chunks at the
+/// upper edges are clipped: an axis of length 5 in chunks of 2 gives 2, 2, 1. A scalar is one chunk, of no dimension; an array
+/// without elements has none.
+///
+/// While a chunk is worked on, a thread reads the next one, straight into the memory that it will be handed over in: two chunks
+/// are in memory, with [`within`](Batches::within) perhaps one. Ranks that share the work step over each other's chunks,
+/// `batches.skip(rank).step_by(ranks)`: what is stepped over is not read, save for one chunk before the stride is known.
+///
+/// # Errors
+/// [`IoError::Hdf5`] with what is wrong with the file, the name or a part; [`IoError::ElementType`]; [`IoError::Dimensions`] when
+/// `chunk_size` has not one entry for each dimension, [`IoError::ChunkExtent`] when one is 0; [`IoError::Overflow`].
+/// While reading: [`IoError::Read`], [`IoError::Memory`], [`IoError::Element`] (its rank is 0, its position that in the chunk); no
+/// chunk follows an error.
+///
+/// ```
+/// use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
+/// use dist_comm::SingleComm;
+/// use dist_io::{from_file_batched, to_file};
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("numbers.h5");
+/// let dims = DimData::new(vec![DimDict::whole(5)?, DimDict::whole(3)?]);
+/// let numbers = DistBuffer::new(dims, HostArray::new(vec![5, 3], (0..15).collect::<Vec<i64>>())?)?;
+/// to_file(&numbers, &path, "/n", &SingleComm::new())?;
+///
+/// let mut sum = 0;
+/// let mut corners = Vec::new();
+/// for batch in from_file_batched::<i64>(&path, "/n", &[2, 3])? {
+///     let (chunk, offsets) = batch?;
+///     sum += chunk.data().iter().sum::<i64>();
+///     corners.push(offsets);
+/// }
+/// assert_eq!(sum, 105);
+/// assert_eq!(corners, [[0, 0], [2, 0], [4, 0]]); // the last chunk is 1 x 3
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn from_file_batched<T: Element>(
+    path: impl AsRef<Path>,
+    dataset_name: &str,
+    chunk_size: &[u64],
+) -> Result<Batches<T>, IoError> {
+    let path = path.as_ref();
+    let refused = |refusal: Refusal| IoError::Hdf5 {
+        path: path.to_owned(),
+        key: dataset_name.to_owned(),
+        refusal: Box::new(refusal),
+    };
+    let looked_up = look_up(path, dataset_name).map_err(refused)?;
+    let element = looked_up.found.element().map_err(refused)?;
+    if element != T::TYPE {
+        return Err(IoError::ElementType {
+            given: element,
+            allowed: T::TYPE,
+        });
+    }
+    let shape = looked_up.found.shape.clone();
+    let grid = Grid::new(&shape, chunk_size, element.size())?;
+    let mosaic = looked_up.mosaic(path).map_err(refused)?;
+    Ok(Batches {
+        left: grid.chunks,
+        source: Arc::new(Source { mosaic, grid }),
+        next: 0,
+        step: 1,
+        ahead: None,
+        reads_ahead: true,
+    })
+}
+
+/// How chunks lie in an array.
+#[derive(Debug)]
+struct Grid {
+    shape: Vec<u64>,
+    /// Extent of a chunk, no more than that of the array.
+    chunk: Vec<u64>,
+    /// Chunks per dimension, and of all.
+    counts: Vec<u64>,
+    chunks: u64,
+    /// Bytes of a chunk that is not clipped.
+    bytes: u64,
+}
+
+impl Grid {
+    fn new(shape: &[u64], chunk_size: &[u64], item: usize) -> Result<Self, IoError> {
+        if chunk_size.len() != shape.len() {
+            return Err(IoError::Dimensions {
+                what: "chunk_size",
+                given: chunk_size.len(),
+                allowed: shape.len(),
+            });
+        }
+        if let Some(axis) = chunk_size.iter().position(|&extent| extent == 0) {
+            return Err(IoError::ChunkExtent { axis, given: 0 });
+        }
+        let fits = product(shape).and_then(|elements| elements.checked_mul(item as u64));
+        if fits.and_then(|bytes| i64::try_from(bytes).ok()).is_none() {
+            return Err(IoError::Overflow {
+                what: "number of bytes of the array",
+            });
+        }
+        let axes = || shape.iter().zip(chunk_size);
+        let chunk: Vec<u64> = axes().map(|(&size, &extent)| extent.min(size)).collect();
+        let counts: Vec<u64> = axes()
+            .map(|(&size, &extent)| size.div_ceil(extent))
+            .collect();
+        Ok(Self {
+            shape: shape.to_vec(),
+            // each is no more than the array's
+            bytes: product(&chunk).unwrap_or(0) * item as u64,
+            chunks: product(&counts).unwrap_or(0),
+            chunk,
+            counts,
+        })
+    }
+
+    /// The chunk of a number, in C order of the grid.
+    fn block(&self, number: u64) -> Block {
+        let mut rest = number;
+        let mut start = vec![0; self.shape.len()];
+        for (axis, &count) in self.counts.iter().enumerate().rev() {
+            start[axis] = rest % count * self.chunk[axis];
+            rest /= count;
+        }
+        let left = self
+            .shape
+            .iter()
+            .zip(&start)
+            .map(|(size, start)| size - start);
+        let shape = left.zip(&self.chunk).map(|(left, &chunk)| left.min(chunk));
+        let shape = shape.collect();
+        Block::new(start, shape)
+    }
+}
+
+/// What is read from.
+#[derive(Debug)]
+struct Source {
+    mosaic: Mosaic,
+    grid: Grid,
+}
+
+impl Source {
+    fn read<T: Element>(&self, number: u64) -> Result<Batch<T>, IoError> {
+        let block = self.grid.block(number);
+        let extents = block.shape.iter().map(|&extent| usize::try_from(extent));
+        let too_large = |_| IoError::Overflow {
+            what: "number of elements of a chunk",
+        };
+        let shape = extents.collect::<Result<Vec<_>, _>>().map_err(too_large)?;
+        let elements = block.elements().and_then(|n| usize::try_from(n).ok());
+        let elements = elements.unwrap_or(usize::MAX);
+        let mut chunk = room::<T>(elements)?;
+        let mut checked: Vec<u8> = match T::bytes_mut(&mut chunk) {
+            Some(_) => Vec::new(),
+            None => room(elements)?, // `bool`: bytes are looked at before they are elements
+        };
+        let bytes = T::bytes_mut(&mut chunk).unwrap_or(&mut checked);
+        let read = self.mosaic.read_block(&block, bytes);
+        read.map_err(|error| IoError::Read {
+            message: error.to_string(),
+        })?;
+        if T::TYPE == ElementType::Bool {
+            if let Some(position) = checked.iter().position(|&byte| byte > 1) {
+                return Err(IoError::Element {
+                    rank: 0,
+                    position: position as u64,
+                    element: T::TYPE,
+                });
+            }
+            let copied = copy_bytes_to_elements(&checked, &mut chunk);
+            copied.map_err(|error| IoError::Read {
+                message: error.to_string(),
+            })?;
+        }
+        Ok((HostArray::new(shape, chunk)?, block.start))
+    }
+}
+
+/// Zeros.
+fn room<T: Element>(elements: usize) -> Result<Vec<T>, IoError> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(elements)
+        .map_err(|_| IoError::Memory {
+            bytes: elements.saturating_mul(size_of::<T>()),
+        })?;
+    room.resize(elements, T::default());
+    Ok(room)
+}
+
+/// A chunk that a thread is reading, and its number.
+type Ahead<T> = (u64, JoinHandle<Result<Batch<T>, IoError>>);
+
+/// The chunks of a dataset, by [`from_file_batched`].
+#[derive(Debug)]
+#[must_use = "chunks are read when they are asked for"]
+pub struct Batches<T> {
+    source: Arc<Source>,
+    /// The number of the next chunk, how many are left from it on, and how far apart the last two were.
+    next: u64,
+    left: u64,
+    step: u64,
+    ahead: Option<Ahead<T>>,
+    reads_ahead: bool,
+}
+
+impl<T: Element> Batches<T> {
+    /// The shape of the dataset, in elements.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.source.grid.shape
+    }
+
+    /// Keeps chunks in memory to `bytes`: the one that was handed over and the one that is read meanwhile. Where there is no room
+    /// for two, none is read ahead.
+    ///
+    /// # Errors
+    /// [`IoError::Budget`] when there is no room for one.
+    pub fn within(mut self, bytes: u64) -> Result<Self, IoError> {
+        let chunk = self.source.grid.bytes;
+        if chunk > bytes {
+            return Err(IoError::Budget {
+                given: chunk,
+                allowed: bytes,
+            });
+        }
+        self.reads_ahead = chunk.saturating_mul(2) <= bytes;
+        Ok(self)
+    }
+
+    /// Waits for the thread that reads ahead, if there is one; its chunk, if it is this one.
+    fn taken(&mut self, number: u64) -> Option<Result<Batch<T>, IoError>> {
+        let (ahead, thread) = self.ahead.take()?;
+        match thread.join() {
+            Ok(batch) => (ahead == number).then_some(batch),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    fn begin(&mut self, number: u64) {
+        let source = Arc::clone(&self.source);
+        let thread = thread::Builder::new().name("dist-io read ahead".to_owned());
+        // without a thread the chunk is read when it is asked for
+        if let Ok(thread) = thread.spawn(move || source.read(number)) {
+            self.ahead = Some((number, thread));
+        }
+    }
+}
+
+impl<T: Element> Iterator for Batches<T> {
+    type Item = Result<Batch<T>, IoError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.nth(0)
+    }
+
+    /// The chunk after `n` others, which are not read.
+    fn nth(&mut self, n: usize) -> Option<Self::Item> {
+        let n = n as u64;
+        if n >= self.left {
+            self.left = 0;
+            return None;
+        }
+        let number = self.next + n;
+        if self.next > 0 {
+            self.step = n + 1;
+        }
+        self.next = number + 1;
+        self.left -= n + 1;
+        let taken = self.taken(number);
+        let batch = taken.unwrap_or_else(|| self.source.read(number));
+        if batch.is_err() {
+            self.left = 0;
+        } else if self.reads_ahead && self.left >= self.step {
+            self.begin(number + self.step);
+        }
+        Some(batch)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.left);
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+impl<T: Element> std::iter::FusedIterator for Batches<T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_clipped() {
+        let grid = Grid::new(&[5, 3], &[2, 9], 8).unwrap();
+        let blocks: Vec<Block> = (0..grid.chunks).map(|number| grid.block(number)).collect();
+        let rows = [(0, 2), (2, 2), (4, 1)];
+        let expected = rows.map(|(start, rows)| Block::new(vec![start, 0], vec![rows, 3]));
+        assert_eq!(blocks, expected);
+        assert_eq!(grid.bytes, 48);
+        assert_eq!(Grid::new(&[], &[], 8).unwrap().chunks, 1);
+        assert_eq!(Grid::new(&[0, 3], &[1, 1], 8).unwrap().chunks, 0);
+        let error = Grid::new(&[1 << 40, 1 << 40], &[1, 1], 8).unwrap_err();
+        assert!(matches!(error, IoError::Overflow { .. }));
+    }
+}

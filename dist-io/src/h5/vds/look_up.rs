@@ -1,0 +1,264 @@
+//! [`look_up`]: where the elements of a dataset lie, in its own file or in parts, every part checked. By rank 0 alone.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use hdf5_metno as hdf5;
+use serde::{Deserialize, Serialize};
+
+use super::super::dataset::{Found, attribute, find, not_opened, walk};
+use super::super::publish::{behind_links, directory};
+use super::super::{Refusal, Storage, together};
+use super::block::{Block, check_cover, strides};
+use super::ffi::{self, Selected};
+use super::mosaic::{Mosaic, Piece};
+use super::{BOUNDS_ATTRIBUTE, SAVE_ATTRIBUTE};
+use crate::layout::shape_text;
+
+/// A dataset as rank 0 tells the others of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct LookedUp {
+    pub(super) found: Found,
+    /// The parts of a virtual dataset; `None` for any other.
+    pub(super) parts: Option<Vec<Piece>>,
+}
+
+impl LookedUp {
+    /// The dataset as a mosaic, a contiguous one too. Any other storage is refused.
+    pub(super) fn mosaic(self, path: &Path) -> Result<Mosaic, Refusal> {
+        let element = self.found.element()?;
+        let shape = &self.found.shape;
+        let pieces = match self.parts {
+            Some(parts) => parts,
+            None => vec![Piece {
+                byte_order: self.found.byte_order,
+                ..Piece::dense(path, self.found.offset()?, Block::whole(shape))
+            }],
+        };
+        let sizes = (element.size(), element.word_size());
+        Ok(Mosaic::new(shape, sizes, pieces, false))
+    }
+}
+
+/// Looks a dataset up, and all of its parts if it is virtual.
+pub(super) fn look_up(path: &Path, key: &str) -> Result<LookedUp, Refusal> {
+    let found = find(path, key)?;
+    let parts = match found.storage {
+        Storage::Virtual if found.is_enumeration => {
+            return Err(Refusal::ElementType {
+                given: "an enumeration in parts".to_owned(),
+            });
+        }
+        Storage::Virtual => Some(parts_of(path, key, &found)?),
+        _ => None,
+    };
+    Ok(LookedUp { found, parts })
+}
+
+fn parts_of(path: &Path, key: &str, whole: &Found) -> Result<Vec<Piece>, Refusal> {
+    let (mappings, save) = {
+        let file = hdf5::File::open(path).map_err(|error| not_opened(path, error))?;
+        let dataset = walk(&file, &together::names(key)?)?;
+        let how = dataset
+            .dcpl()
+            .map_err(Refusal::library("ask how the elements are stored"))?;
+        (ffi::mappings(&how)?, text(&dataset, SAVE_ATTRIBUTE)?)
+    };
+    let mut pieces = Vec::new();
+    for (number, mapping) in mappings.iter().enumerate() {
+        let target = match &mapping.target {
+            Selected::All => Block::whole(&whole.shape),
+            Selected::Block(block) => block.clone(),
+            Selected::Other => return Err(not_blocks(number, GAPS)),
+        };
+        if !target.fits(&whole.shape) {
+            return Err(not_blocks(number, "reaches beyond the dataset"));
+        }
+        if target.is_empty() {
+            continue;
+        }
+        let name = unescaped(&mapping.file).ok_or_else(|| not_blocks(number, PATTERN))?;
+        let dataset = unescaped(&mapping.dataset).ok_or_else(|| not_blocks(number, PATTERN))?;
+        let dataset = String::from_utf8_lossy(&dataset).into_owned();
+        let file = resolve(path, OsStr::from_bytes(&name))?;
+        let wrong = |refusal: Refusal| Refusal::Part {
+            part: String::from_utf8_lossy(&name).into_owned(),
+            refusal: Box::new(refusal),
+        };
+        let stamp = save.as_deref().map(|save| (save, target.text()));
+        let part = part(&file, &dataset, whole, stamp).map_err(wrong)?;
+        let another_shape = |allowed: String| {
+            wrong(Refusal::Stamp {
+                what: "the shape".to_owned(),
+                given: shape_text(&part.shape),
+                allowed,
+            })
+        };
+        let source = match &mapping.source {
+            Selected::All => Block::whole(&part.shape),
+            Selected::Block(block) if block.fits(&part.shape) => block.clone(),
+            Selected::Block(block) => return Err(another_shape(block.text())),
+            Selected::Other => return Err(not_blocks(number, GAPS)),
+        };
+        let strides = match brought_over(&source, &part.shape, &target) {
+            Some(strides) => strides,
+            None if matches!(mapping.source, Selected::All) => {
+                return Err(another_shape(shape_text(&target.shape)));
+            }
+            None => return Err(not_blocks(number, "has blocks of two shapes")),
+        };
+        let first: u64 = source
+            .start
+            .iter()
+            .zip(self::strides(&part.shape))
+            .map(|(at, stride)| at * stride)
+            .sum();
+        let size = whole.element()?.size() as u64;
+        pieces.push(Piece {
+            file: file.as_os_str().as_bytes().to_vec(),
+            // inside the file, whose length was looked at
+            offset: part.offset()? + first * size,
+            strides,
+            byte_order: part.byte_order,
+            target,
+        });
+    }
+    let targets: Vec<&Block> = pieces.iter().map(|piece| &piece.target).collect();
+    check_cover(&whole.shape, &targets)?;
+    Ok(pieces)
+}
+
+const PATTERN: &str = "names its source by a pattern";
+
+const GAPS: &str = "is not from one block to another";
+
+fn not_blocks(number: usize, what: &str) -> Refusal {
+    Refusal::NotBlocks {
+        message: format!("mapping {number} {what}"),
+    }
+}
+
+/// Looks a part up: what the dataset says of it must be so.
+fn part(
+    file: &Path,
+    dataset: &str,
+    whole: &Found,
+    stamp: Option<(&str, String)>,
+) -> Result<Found, Refusal> {
+    let part = find(file, dataset)?;
+    let (given, allowed) = (part.element()?, whole.element()?);
+    if given != allowed {
+        return Err(Refusal::Stamp {
+            what: "the element type".to_owned(),
+            given: given.to_string(),
+            allowed: allowed.to_string(),
+        });
+    }
+    part.offset()?; // stored in one piece
+    if let Some((save, bounds)) = stamp {
+        let opened = hdf5::File::open(file).map_err(|error| not_opened(file, error))?;
+        let dataset = walk(&opened, &together::names(dataset)?)?;
+        for (name, what, allowed) in [
+            (SAVE_ATTRIBUTE, "the save", save),
+            (BOUNDS_ATTRIBUTE, "the block", bounds.as_str()),
+        ] {
+            let given = text(&dataset, name)?.unwrap_or_else(|| "not stated".to_owned());
+            if given != allowed {
+                return Err(Refusal::Stamp {
+                    what: what.to_owned(),
+                    given,
+                    allowed: allowed.to_owned(),
+                });
+            }
+        }
+    }
+    Ok(part)
+}
+
+/// The text of an attribute, if there is one.
+pub(super) fn text(dataset: &hdf5::Dataset, name: &str) -> Result<Option<String>, Refusal> {
+    let text = attribute(dataset, name).transpose();
+    text.map_err(|message| Refusal::Library {
+        operation: format!("read the attribute {name:?}"),
+        message,
+    })
+}
+
+/// Strides of the source along the dimensions of the target; `None` where the blocks differ by more than dimensions of extent 1.
+fn brought_over(source: &Block, source_shape: &[u64], target: &Block) -> Option<Vec<u64>> {
+    let mut of_source = source
+        .shape
+        .iter()
+        .zip(strides(source_shape))
+        .filter(|(extent, _)| **extent != 1);
+    let mut brought = Vec::with_capacity(target.shape.len());
+    for &extent in &target.shape {
+        if extent == 1 {
+            brought.push(0);
+            continue;
+        }
+        let (&other, stride) = of_source.next()?;
+        if other != extent {
+            return None;
+        }
+        brought.push(stride);
+    }
+    of_source.next().is_none().then_some(brought)
+}
+
+/// The name that the library reads from one with escapes: `%%` stands for `%`; `None` for a pattern.
+fn unescaped(name: &[u8]) -> Option<Vec<u8>> {
+    let mut plain = Vec::with_capacity(name.len());
+    let mut bytes = name.iter();
+    while let Some(&byte) = bytes.next() {
+        if byte == b'%' && bytes.next() != Some(&b'%') {
+            return None;
+        }
+        plain.push(byte);
+    }
+    Some(plain)
+}
+
+/// The path of a source, as the library finds it: `.` is the file itself, and a relative name counts from the folder of the
+/// file, or of the one that a symbolic link leads to.
+fn resolve(path: &Path, name: &OsStr) -> Result<PathBuf, Refusal> {
+    if name == "." {
+        return Ok(path.to_owned());
+    }
+    let beside = directory(path).join(name); // an absolute name stays as it is
+    if beside.exists() {
+        return Ok(beside);
+    }
+    let behind = directory(&behind_links(path)?).join(name);
+    Ok(if behind.exists() { behind } else { beside })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_escapes() {
+        assert_eq!(unescaped(b"a%%b.h5").unwrap(), b"a%b.h5");
+        assert_eq!(unescaped(b"plain").unwrap(), b"plain");
+        for pattern in [&b"a%b.h5"[..], b"%", b"a%%%"] {
+            assert_eq!(unescaped(pattern), None);
+        }
+    }
+
+    #[test]
+    fn blocks_of_other_dimensions() {
+        let block = |shape: &[u64]| Block::whole(shape);
+        let over = |source: &[u64], shape: &[u64], target: &[u64]| {
+            brought_over(&block(source), shape, &block(target))
+        };
+        // a row of 100 as the row of a table
+        assert_eq!(over(&[100], &[100], &[1, 100]), Some(vec![0, 1]));
+        // a column of a table as a list
+        assert_eq!(over(&[9, 1], &[9, 4], &[9]), Some(vec![4]));
+        assert_eq!(over(&[2, 3], &[5, 7], &[2, 3]), Some(vec![7, 1]));
+        assert_eq!(over(&[6], &[6], &[2, 3]), None);
+        assert_eq!(over(&[2, 3], &[2, 3], &[6]), None);
+    }
+}

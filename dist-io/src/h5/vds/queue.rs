@@ -1,0 +1,159 @@
+//! [`FileQueue`]: saves that are asked for now and carried out later.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::Path;
+
+use dap_protocol::{DistBuffer, DistributedArray, Element, HostArray, HostBuffer, LocalBuffer};
+use dist_comm::{CommExt, Communicator};
+
+use super::super::Wanted;
+use super::super::save::{bytes_of, check_edges};
+use super::from_file::from_file;
+use super::to_file::{Job, save};
+use crate::{IoError, IoReport};
+
+/// Saves that return at once, and are carried out together with all ranks at the next call that needs them.
+///
+/// - [`to_file_queued`](Self::to_file_queued) is local: it copies the rank's part and returns. The array may change afterwards.
+/// - [`fence`](Self::fence) is collective: it carries out what is queued, in order, and returns when all of it is published. Call it
+///   before another program opens a file, and before the queue goes.
+/// - [`from_file`](Self::from_file) is collective, and sees what was queued before it without a fence: it carries that out first.
+///
+/// No thread works in the background: collective calls on one communicator must come from one thread at a time, and only the
+/// program knows when it makes its own. So nothing is written between these calls, and **what is still queued when the queue is
+/// dropped is not written**: dropping is not collective, a rank that fails may do it alone.
+///
+/// ```
+/// use dap_protocol::{DistBuffer, HostArray};
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_io::{FileQueue, IoError};
+/// use dist_maps::Distribution;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("steps.h5");
+/// let rows = Distribution::over(2).shape([4]).block(0).build()?;
+/// ThreadComm::run(2, |comm| {
+///     let mut queue = FileQueue::new(comm);
+///     for step in 0..3 {
+///         let mine = HostArray::new(vec![2], vec![f64::from(step); 2])?;
+///         let mine = DistBuffer::new(rows.dim_data(comm.rank())?, mine)?;
+///         queue.to_file_queued(&mine, &path, &format!("/t{step}")); // at once
+///     }
+///     let last = queue.from_file::<f64>(&path, "/t2", &rows)?; // sees it
+///     assert_eq!(last.buffer().data(), [2.0, 2.0]);
+///     queue.fence()?; // now other programs see it too
+///     Ok::<_, IoError>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "what is queued is written by `fence`"]
+pub struct FileQueue<'c, C: ?Sized> {
+    comm: &'c C,
+    jobs: VecDeque<Job<'static>>,
+}
+
+impl<'c, C: Communicator + ?Sized> FileQueue<'c, C> {
+    /// An empty queue. Local.
+    pub fn new(comm: &'c C) -> Self {
+        Self {
+            comm,
+            jobs: VecDeque::new(),
+        }
+    }
+
+    /// Queues what [`to_file`](crate::to_file) does, with a copy of the rank's part. Local; every rank queues the same saves in
+    /// the same order. Whatever is wrong, memory that cannot be had included, shows when it is carried out, on all ranks.
+    pub fn to_file_queued<'a, A>(
+        &mut self,
+        array: &'a A,
+        path: impl AsRef<Path>,
+        dataset_name: &str,
+    ) where
+        A: DistributedArray,
+        A::Buffer<'a>: HostBuffer,
+    {
+        let part = array.distarray();
+        let element = part.buffer().element_type();
+        let bytes = check_edges(&part).and_then(|()| bytes_of(part.buffer(), element));
+        self.jobs.push_back(Job {
+            path: path.as_ref().to_owned(),
+            name: dataset_name.to_owned(),
+            element,
+            dim_data: part.dim_data().clone(),
+            bytes: bytes.and_then(owned),
+        });
+    }
+
+    /// Number of saves that are queued. Local.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether nothing is queued. Local.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Carries out what is queued, in order; returns when all of it is published, with a report of each. Collective.
+    ///
+    /// # Errors
+    /// The same on every rank. [`IoError::Differ`] when ranks have queued different numbers of saves, of which none is carried out
+    /// then; otherwise that of the first save that failed, which is dropped. What came before it is published, what came after it
+    /// is still queued.
+    pub fn fence(&mut self) -> Result<Vec<IoReport>, IoError> {
+        let all = self.comm.all_gather_value(self.jobs.len() as u64)?;
+        if let Some(rank) = all.iter().position(|&queued| queued != all[0]) {
+            return Err(IoError::Differ {
+                what: "number of queued saves",
+                rank,
+                given: all[rank].to_string(),
+                allowed: all[0].to_string(),
+            });
+        }
+        let mut reports = Vec::with_capacity(self.jobs.len());
+        while let Some(job) = self.jobs.pop_front() {
+            reports.push(save(self.comm, &job)?);
+        }
+        Ok(reports)
+    }
+
+    /// Carries out what is queued, and then loads a dataset as [`from_file`](crate::from_file) does. Collective.
+    ///
+    /// # Errors
+    /// Those of [`fence`](Self::fence), then those of [`from_file`](crate::from_file).
+    pub fn from_file<'a, T: Element>(
+        &mut self,
+        path: impl AsRef<Path>,
+        dataset_name: &str,
+        wanted: impl Into<Wanted<'a>>,
+    ) -> Result<DistBuffer<HostArray<T>>, IoError> {
+        self.fence()?;
+        from_file(path, dataset_name, wanted, self.comm)
+    }
+}
+
+/// A copy of a part.
+fn owned(bytes: Cow<'_, [u8]>) -> Result<Cow<'static, [u8]>, IoError> {
+    let borrowed = match bytes {
+        Cow::Owned(bytes) => return Ok(Cow::Owned(bytes)),
+        Cow::Borrowed(borrowed) => borrowed,
+    };
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(borrowed.len())
+        .map_err(|_| IoError::Memory {
+            bytes: borrowed.len(),
+        })?;
+    copy.extend_from_slice(borrowed);
+    Ok(Cow::Owned(copy))
+}
+
+impl<C: ?Sized> fmt::Debug for FileQueue<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let queued = self.jobs.iter().map(|job| (&job.path, &job.name));
+        f.debug_list().entries(queued).finish()
+    }
+}

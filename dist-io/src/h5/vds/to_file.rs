@@ -1,0 +1,394 @@
+//! [`to_file`]: a distributed array as one virtual dataset, every rank's part in a file of its own.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use dap_protocol::{
+    DimData, Dist, DistributedArray, ElementType, HostBuffer, LocalBuffer, ProtocolVersion,
+};
+use dist_comm::agree::agree;
+use dist_comm::{Communicator, FileMode, SharedFile, SharedFileOps};
+use dist_maps::Distribution;
+use hdf5_metno::types::TypeDescriptor;
+use hdf5_metno::{Hyperslab, Location, SliceOrIndex};
+use serde::{Deserialize, Serialize};
+
+use super::super::save::{bytes_of, check_edges};
+use super::super::together::{by_rank_0, same};
+use super::super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, metadata};
+use super::SAVE_ATTRIBUTE;
+use super::block::Block;
+use super::mosaic::{Mosaic, MosaicFile, Piece};
+use super::part_file::{self, PART_KEY, create_plain, extents, file_name, no_place, set_text};
+use super::place::{Place, publish, sync_folder};
+use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, write_elements};
+
+/// Saves a distributed array as one dataset of an HDF5 file, the elements in a file for each rank. Collective; equal paths and
+/// dataset names.
+///
+/// ```text
+/// run.h5                             the dataset, virtual: h5py reads it as one
+/// run.h5.Xy12Ab34Cd56Ef78.parts/     this save's folder; the names in run.h5 are relative, so both can be moved together
+///     0.h5  1.h5  2.h5               one block of the array each
+/// ```
+///
+/// Any exporter of the protocol is taken, in any distribution. Where every rank owns a block in long runs, its part is that
+/// block; otherwise elements are exchanged in memory first, and each part is a slab of rows. A rank without elements writes no
+/// part. A scalar, and an array without elements, is an ordinary dataset in the file itself.
+///
+/// Folders on the way to `path` are made. Groups on the way to the dataset are made too. A file that is there keeps its other
+/// datasets: this one is added to a copy of it, which then replaces the file. **A dataset of this name is replaced**, whatever
+/// its shape and type; its parts are removed afterwards, so programs that still have it open lose them.
+///
+/// Parts are written and synced first, each stamped with its save and its block; the file is renamed last. Whoever opens it, at
+/// any time and after any crash, finds the old dataset or the new one, whole. A killed save leaves a folder `<file>.<save>.parts`
+/// and perhaps a file `.<file>.<random>.tmp`.
+///
+/// Returns when all of this is done. Numbers in the report are those of this rank's part.
+///
+/// # Errors
+/// The same on every rank; the file is then as it was. [`IoError::Hdf5`] with what is wrong with path or name (a folder, a file
+/// that is no HDF5, a name that is a group's), [`IoError::Differ`] when ranks give different ones, or elements of different types;
+/// [`IoError::Protocol`] or [`IoError::Map`] when the parts are no array; [`IoError::NoHdf5Type`] for bfloat16;
+/// [`IoError::Uncovered`] when no rank holds some index; [`IoError::Agreed`] and [`IoError::Comm`] when a rank fails by itself.
+///
+/// ```
+/// use dap_protocol::{DistBuffer, HostArray};
+/// use dist_comm::{Communicator, SingleComm, ThreadComm};
+/// use dist_io::{IoError, Wanted, from_file, to_file};
+/// use dist_maps::Distribution;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("results/run.h5"); // the folder is made
+/// let rows = Distribution::over(2).shape([4, 3]).block(0).build()?;
+/// ThreadComm::run(2, |comm| {
+///     let mine = HostArray::new(vec![2, 3], vec![comm.rank() as f32; 6])?;
+///     let mine = DistBuffer::new(rows.dim_data(comm.rank())?, mine)?;
+///     to_file(&mine, &path, "/heat", comm)?; // collective
+///     assert_eq!(from_file::<f32>(&path, "/heat", Wanted::AsSaved, comm)?, mine);
+///     Ok::<_, IoError>(())
+/// })?;
+/// let whole = Distribution::over(1).shape([4, 3]).build()?;
+/// let whole = from_file::<f32>(&path, "/heat", &whole, &SingleComm::new())?;
+/// assert_eq!(whole.buffer().data()[3..9], [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn to_file<'a, A>(
+    array: &'a A,
+    path: impl AsRef<Path>,
+    dataset_name: &str,
+    comm: &(impl Communicator + ?Sized),
+) -> Result<IoReport, IoError>
+where
+    A: DistributedArray,
+    A::Buffer<'a>: HostBuffer,
+{
+    let part = array.distarray();
+    let element = part.buffer().element_type();
+    let job = Job {
+        path: path.as_ref().to_owned(),
+        name: dataset_name.to_owned(),
+        element,
+        dim_data: part.dim_data().clone(),
+        bytes: check_edges(&part).and_then(|()| bytes_of(part.buffer(), element)),
+    };
+    save(comm, &job)
+}
+
+/// A rank's part that is to be saved, or why it cannot be.
+pub(super) struct Job<'a> {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) element: ElementType,
+    pub(super) dim_data: DimData,
+    pub(super) bytes: Result<Cow<'a, [u8]>, IoError>,
+}
+
+/// Carries a save out. Collective.
+pub(super) fn save(
+    comm: &(impl Communicator + ?Sized),
+    job: &Job<'_>,
+) -> Result<IoReport, IoError> {
+    let (path, name, element) = (job.path.as_path(), job.name.as_str(), job.element);
+    same(comm, "path", path.as_os_str().as_bytes())?;
+    same(comm, "dataset name", name.as_bytes())?;
+    same(comm, "element type", element.to_string().as_bytes())?;
+    let Some(descriptor) = element::descriptor(element) else {
+        return Err(IoError::NoHdf5Type { element });
+    };
+    let bytes = agree(comm, job.bytes.as_deref())?;
+    let parts = metadata::gather(comm, &job.dim_data)?;
+    let distribution = metadata::whole(&parts)?;
+    let plan = IoPlan::new(
+        &distribution,
+        element.size(),
+        FileLayout::Contiguous,
+        Direction::Write,
+    )?;
+    let whole = Whole {
+        path,
+        name,
+        descriptor,
+        shape: distribution.global_shape().to_vec(),
+        dim_data: metadata::to_text(&parts),
+    };
+    // from here on there are files
+    if whole.shape.is_empty() || whole.shape.contains(&0) {
+        save_plain(comm, &whole, &plan, bytes)
+    } else {
+        let (plan, blocks) = tiling(plan)?;
+        save_parts(comm, &whole, &plan, &blocks, bytes)
+    }
+}
+
+/// A dataset that is about to be made.
+struct Whole<'a> {
+    path: &'a Path,
+    name: &'a str,
+    descriptor: TypeDescriptor,
+    shape: Vec<u64>,
+    /// The metadata of all ranks, as text.
+    dim_data: String,
+}
+
+impl Whole<'_> {
+    fn describe(&self, dataset: &Location) -> Result<(), Refusal> {
+        let version = ProtocolVersion::CURRENT.to_string();
+        set_text(dataset, VERSION_ATTRIBUTE, &version)?;
+        set_text(dataset, DIM_DATA_ATTRIBUTE, &self.dim_data)
+    }
+}
+
+/// The block that is each rank's part, and a plan that writes it.
+fn tiling(plan: IoPlan) -> Result<(IoPlan, Vec<Option<Block>>), IoError> {
+    if plan.strategy() == Strategy::Direct
+        && let Some(blocks) = owned_blocks(plan.distribution())?
+    {
+        return Ok((plan, blocks));
+    }
+    let plan = plan.with_strategy(Strategy::TwoPhase);
+    let blocks = owned_blocks(plan.slabs())?.unwrap_or_default();
+    Ok((plan, blocks))
+}
+
+/// What every rank owns, where that is a block everywhere; `None` for a rank without elements.
+fn owned_blocks(distribution: &Distribution) -> Result<Option<Vec<Option<Block>>>, IoError> {
+    let mut blocks = Vec::with_capacity(distribution.ranks());
+    for rank in 0..distribution.ranks() {
+        let dim_data = distribution.dim_data(rank)?;
+        let mut block = Block::new(Vec::new(), Vec::new());
+        for dim in &dim_data {
+            let (Dist::Block { .. }, Some(owned)) = (dim.dist(), dim.owned_range()) else {
+                return Ok(None);
+            };
+            block.start.push(owned.start);
+            block.shape.push(owned.end.saturating_sub(owned.start));
+        }
+        let has_elements = distribution.grid_rank(rank).is_some() && !block.is_empty();
+        blocks.push(has_elements.then_some(block));
+    }
+    Ok(Some(blocks))
+}
+
+/// A folder for parts, as rank 0 tells the others of it.
+#[derive(Serialize, Deserialize)]
+struct Folder {
+    path: Vec<u8>,
+    save: String,
+}
+
+fn save_parts(
+    comm: &(impl Communicator + ?Sized),
+    whole: &Whole<'_>,
+    plan: &IoPlan,
+    blocks: &[Option<Block>],
+    bytes: &[u8],
+) -> Result<IoReport, IoError> {
+    let mut place = None;
+    let folder: Folder = by_rank_0(comm, whole.path, whole.name, || {
+        let there = Place::new(whole.path, whole.name)?;
+        let (made, save) = there.folder()?;
+        let folder = Folder {
+            path: made.path().as_os_str().as_bytes().to_vec(),
+            save,
+        };
+        place = Some((there, made));
+        Ok(folder)
+    })?;
+    let own = blocks.get(comm.rank()).cloned().flatten();
+    let file = Path::new(OsStr::from_bytes(&folder.path)).join(file_name(comm.rank()));
+    let made = own.map(|block| {
+        let offset = part_file::create(&file, &whole.descriptor, &block, &folder.save)?;
+        Ok::<_, Refusal>(Piece::dense(&file, offset, block))
+    });
+    let piece = agree(comm, made.transpose())?;
+    let offset = piece.as_ref().map_or(0, |piece| piece.offset);
+    let item = plan.item_size();
+    let pieces = piece.into_iter().collect();
+    let mosaic = Mosaic::new(&whole.shape, (item, item), pieces, true);
+    let file = MosaicFile::new(comm, whole.path, mosaic);
+    let mut report = write_elements(comm, &file, 0, plan, bytes)?;
+    report.offset = offset;
+    file.sync()?;
+    drop(file);
+    by_rank_0(comm, whole.path, whole.name, || {
+        let Some((place, folder_made)) = place.take() else {
+            return Ok(()); // never: this is rank 0
+        };
+        sync_folder(folder_made.path())?;
+        let begun = place.begin(whole.name)?;
+        let folder_name = folder_made.path().file_name().unwrap_or_default();
+        let dataset = create_virtual(&begun.file, whole, blocks, folder_name)?;
+        whole.describe(&dataset)?;
+        set_text(&dataset, SAVE_ATTRIBUTE, &folder.save)?;
+        drop(dataset);
+        let close = |error| Refusal::library("close")(error);
+        begun.file.flush().map_err(close)?;
+        begun.file.close().map_err(close)?;
+        let (outcome, is_new) = publish(begun.pending, &place.target);
+        if is_new {
+            let _ = folder_made.keep();
+        }
+        outcome?;
+        if let Some(replaced) = begun.replaced {
+            place.remove_parts(&replaced);
+        }
+        Ok(())
+    })?;
+    Ok(report)
+}
+
+/// Makes the virtual dataset.
+fn create_virtual(
+    file: &hdf5_metno::Group,
+    whole: &Whole<'_>,
+    blocks: &[Option<Block>],
+    folder: &OsStr,
+) -> Result<hdf5_metno::Dataset, Refusal> {
+    // "%" begins a pattern in the names of sources
+    let folder = folder.to_str().ok_or(Refusal::FileName)?.replace('%', "%%");
+    let extents_of_whole = extents(&whole.shape)?;
+    let mut builder = file
+        .new_dataset_builder()
+        .empty_as(&whole.descriptor)
+        .shape(extents_of_whole.clone());
+    for (rank, block) in blocks.iter().enumerate() {
+        let Some(block) = block else { continue };
+        let part = extents(&block.shape)?;
+        let source = hyperslab(&vec![0; part.len()], &part);
+        let target = hyperslab(&extents(&block.start)?, &part);
+        builder = builder.virtual_map(
+            format!("{folder}/{}", file_name(rank)),
+            PART_KEY,
+            part,
+            source,
+            extents_of_whole.clone(),
+            target,
+        );
+    }
+    builder
+        .create(key_of(whole.name).as_str())
+        .map_err(Refusal::library("make the virtual dataset"))
+}
+
+fn hyperslab(start: &[usize], shape: &[usize]) -> Hyperslab {
+    let axes = start.iter().zip(shape);
+    // a step that is less than the block is refused, even if there is one block
+    let slices: Vec<SliceOrIndex> = axes
+        .map(|(&start, &block)| SliceOrIndex::SliceCount {
+            start,
+            step: block,
+            count: 1,
+            block,
+        })
+        .collect();
+    slices.into()
+}
+
+/// The name without the slash that it may begin with.
+fn key_of(name: &str) -> String {
+    name.strip_prefix('/').unwrap_or(name).to_owned()
+}
+
+/// An ordinary dataset, as rank 0 tells the others of it.
+#[derive(Serialize, Deserialize)]
+struct Plain {
+    path: Vec<u8>,
+    offset: u64,
+}
+
+/// Saves a scalar, or an array without elements, in the file itself.
+fn save_plain(
+    comm: &(impl Communicator + ?Sized),
+    whole: &Whole<'_>,
+    plan: &IoPlan,
+    bytes: &[u8],
+) -> Result<IoReport, IoError> {
+    let mut pending = None;
+    let begun: Plain = by_rank_0(comm, whole.path, whole.name, || {
+        let place = Place::new(whole.path, whole.name)?;
+        let begun = place.begin(whole.name)?;
+        let key = key_of(whole.name);
+        let dataset = create_plain(&begun.file, &key, &whole.descriptor, &whole.shape)?;
+        whole.describe(&dataset)?;
+        let offset = match dataset.offset() {
+            Some(offset) => offset,
+            None if whole.shape.contains(&0) => 0,
+            None => return Err(no_place()),
+        };
+        drop(dataset);
+        let close = |error| Refusal::library("close")(error);
+        begun.file.flush().map_err(close)?;
+        begun.file.close().map_err(close)?;
+        let path = begun.pending.path().as_os_str().as_bytes().to_vec();
+        pending = Some((place, begun.pending, begun.replaced));
+        Ok(Plain { path, offset })
+    })?;
+    let file = comm.open_shared(
+        Path::new(OsStr::from_bytes(&begun.path)),
+        FileMode::ReadWrite,
+    )?;
+    let report = write_elements(comm, &*file, begun.offset, plan, bytes)?;
+    file.sync()?;
+    drop(file);
+    by_rank_0(comm, whole.path, whole.name, || {
+        let Some((place, pending, replaced)) = pending.take() else {
+            return Ok(()); // never: this is rank 0
+        };
+        pending.publish()?;
+        if let Some(replaced) = replaced {
+            place.remove_parts(&replaced);
+        }
+        Ok(())
+    })?;
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks_of(distribution: &Distribution) -> (Strategy, Vec<Option<Block>>) {
+        let plan = IoPlan::new(distribution, 8, FileLayout::Contiguous, Direction::Write);
+        let (plan, blocks) = tiling(plan.unwrap()).unwrap();
+        (plan.strategy(), blocks)
+    }
+
+    #[test]
+    fn blocks_are_parts_and_others_are_slabs() {
+        let over = |ranks| Distribution::over(ranks).shape([4, 6]);
+        let block = |start: [u64; 2], shape: [u64; 2]| Some(Block::new(start.into(), shape.into()));
+        let columns = over(2).block(1).padding(1).build().unwrap();
+        let tiles = vec![block([0, 0], [4, 3]), block([0, 3], [4, 3])];
+        assert_eq!(blocks_of(&columns), (Strategy::Direct, tiles));
+        let dealt = over(2).cyclic(1).build().unwrap();
+        let rows = vec![block([0, 0], [2, 6]), block([2, 0], [2, 6])];
+        assert_eq!(blocks_of(&dealt), (Strategy::TwoPhase, rows));
+        let few = over(6).block(0).build().unwrap();
+        let (_, parts) = blocks_of(&few);
+        assert_eq!(parts.iter().flatten().count(), 4);
+        assert_eq!(parts[5], None);
+    }
+}

@@ -1,0 +1,69 @@
+//! Files in parts on 1 to 4 thread ranks: the list of cases, and any distribution into any other.
+
+use dist_comm::{Communicator, ThreadComm};
+use dist_io::{IoError, Wanted, from_file, repack, to_file};
+use dist_maps::{Distribution, testkit};
+use proptest::prelude::*;
+
+use crate::parts::CASES;
+use crate::support::{part_with, temporary};
+
+#[test]
+fn cases_on_thread_ranks() {
+    let mut failed = Vec::new();
+    for (name, run) in CASES {
+        for ranks in 1..=4 {
+            let outcome =
+                ThreadComm::run(ranks, |comm| run(comm).map_err(|error| error.to_string()));
+            if let Err(error) = outcome {
+                failed.push(format!("{name}, on {ranks} ranks: {error}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What other programs may ask for, on so many ranks.
+fn others(shape: &[u64], ranks: usize) -> Vec<Distribution> {
+    let over = || Distribution::over(ranks).shape(shape);
+    if shape.is_empty() {
+        return vec![over().build().unwrap()];
+    }
+    let last = shape.len() - 1;
+    vec![
+        over().block(0).padding(1).build().unwrap(),
+        over().cyclic(last).build().unwrap(),
+        over().block_cyclic(0, 2).build().unwrap(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_distribution_into_any_other(spec in testkit::distribution(2, 6), readers in 1..5_usize) {
+        let d = spec.build().unwrap();
+        let folder = temporary();
+        let path = folder.path().join("a.h5");
+        ThreadComm::run(d.ranks(), |comm| {
+            let mine = part_with::<i16>(&d.dim_data(comm.rank())?, Some(-1));
+            to_file(&mine, &path, "/a", comm)?;
+            let back = from_file::<i16>(&path, "/a", Wanted::AsSaved, comm)?;
+            assert_eq!(back, part_with(&d.dim_data(comm.rank())?, None));
+            Ok::<_, IoError>(())
+        })
+        .unwrap();
+        let one = folder.path().join("one.h5");
+        repack(&path, &one).unwrap();
+        for other in others(d.global_shape(), readers) {
+            ThreadComm::run(readers, |comm| {
+                for path in [&path, &one] {
+                    let back = from_file::<i16>(path, "/a", &other, comm)?;
+                    assert_eq!(back, part_with(&other.dim_data(comm.rank())?, None));
+                }
+                Ok::<_, IoError>(())
+            })
+            .unwrap();
+        }
+    }
+}
