@@ -22,7 +22,7 @@ use crate::{
 ///
 /// An array has the shape and distribution of the averaged one, or one dimension for each reduced axis, in the order in which
 /// the axes are named, and any distribution: then each rank gets the weights that it needs. Its elements are of any type that
-/// can be cast to `A`, the type of the average.
+/// can be cast to `A`, the type of the average. Every rank gives its part of the same array, or all give [`Unweighted`].
 pub trait Weights<A> {
     /// The type of the weights.
     type Elem: Cast<A>;

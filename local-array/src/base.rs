@@ -24,7 +24,8 @@ use crate::part::Part;
 /// ```
 ///
 /// *Stored* is all that the rank has in memory; *owned* is that without the padding that belongs to neighbours. Reductions,
-/// gathering and redistribution look at owned elements only.
+/// gathering and redistribution look at owned elements only. Each method says whether it is local, or collective: then all ranks
+/// call it.
 ///
 /// ```
 /// use dist_comm::{Communicator, ThreadComm};

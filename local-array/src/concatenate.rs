@@ -174,6 +174,7 @@ fn stacked<T: Element, D: Dimension, C: Communicator + Clone>(
 }
 
 /// How often [`repeat`](LocalArrayBase::repeat) repeats elements: made of one number for all, or of one for each.
+/// Every rank gives the same.
 ///
 /// ```
 /// use dist_comm::ThreadComm;

@@ -176,7 +176,7 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// Local; every rank gives the same shape and spread.
     ///
     /// ```
-    /// use dist_comm::{SingleComm, ThreadComm};
+    /// use dist_comm::ThreadComm;
     /// use local_array::{ArrayError, LocalArray};
     /// use ndarray::Ix2;
     ///

@@ -33,6 +33,8 @@ type Kept<T> = <<T as Summable>::Mean as Floating>::Center;
 
 /// Variables whose covariances are to be taken, made by [`covariance`](LocalArrayBase::covariance).
 ///
+/// Choosing is local, [`cov`](Self::cov) and [`corrcoef`](Self::corrcoef) are collective.
+///
 /// Plain ones take two passes: the means are taken from the elements, and what is left is multiplied, as matrices. Those made
 /// [`reproducible`](Self::reproducible) come from exact sums of elements and of products, as
 /// [`Reproducible`](crate::Reproducible)'s.

@@ -16,7 +16,7 @@ pub(crate) use plan::{
 };
 
 /// The axes of a reduction: one, several, or all of them. Negative ones count from the end. In use in the examples of
-/// [`over`](LocalArrayBase::over) and [`Over::sum`].
+/// [`over`](LocalArrayBase::over) and [`Over::sum`]. Every rank gives the same.
 ///
 /// ```
 /// use local_array::Axes;

@@ -322,7 +322,8 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
     }
 }
 
-/// Reductions over some axes whose bits do not depend on the layout: see [`Reproducible`]. Made by [`Over::reproducible`].
+/// Reductions over some axes whose bits do not depend on the layout: see [`Reproducible`]. Made by [`Over::reproducible`]. Each
+/// is collective, on a [`part`](LocalArrayBase::part) local.
 ///
 /// ```
 /// use dist_comm::{Communicator, ThreadComm};

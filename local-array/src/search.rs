@@ -13,7 +13,7 @@ use crate::take::check_ranks;
 use crate::{ArrayError, IndexMode, LocalArray, LocalArrayBase, Ordered, Sortable};
 
 /// Which of the places that keep an array sorted: `NumPy`'s `side` of [`searchsorted`](LocalArrayBase::searchsorted), which
-/// has an example.
+/// has an example. Every rank gives the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SearchSide {
     /// The first: before all equal elements.

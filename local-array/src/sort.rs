@@ -39,7 +39,7 @@ use crate::strided::for_each_run;
 use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Redistributor};
 
 /// `NumPy`'s `kind` of sorting. All kinds have one result here, the stable one, in one way: the names are kept so that calls
-/// can be written as they were. Example: see [`sorted`](LocalArrayBase::sorted).
+/// can be written as they were. Example: see [`sorted`](LocalArrayBase::sorted). Every rank gives the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SortKind {
     /// `"quicksort"`.

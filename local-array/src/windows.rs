@@ -9,7 +9,7 @@ use crate::part::Part;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
 /// What stands for the elements beyond the edge of the whole array, in [`map_windows`](LocalArrayBase::map_windows). Example: see
-/// [`map_windows_with`](LocalArrayBase::map_windows_with).
+/// [`map_windows_with`](LocalArrayBase::map_windows_with). Local.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Edge<T> {

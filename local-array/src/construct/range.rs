@@ -10,7 +10,7 @@ use num_complex::{Complex32, Complex64};
 use crate::fill::fill_by_index;
 use crate::{Arithmetic, ArrayError, Cast, LocalArray, Spread};
 
-/// An argument of [`arange`](LocalArray::arange): an integer or a float, made from any by `into()`.
+/// An argument of [`arange`](LocalArray::arange): an integer or a float, made from any by `into()`. Local.
 ///
 /// ```
 /// use local_array::Number;

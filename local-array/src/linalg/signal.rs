@@ -19,6 +19,7 @@ use crate::{ArrayError, LocalArray, LocalArrayBase};
 const PANEL: u64 = 4096;
 
 /// Which sums of a [`convolve`] or [`correlate`] are wanted, of vectors of `m` and `n` elements. Example: see [`convolve`].
+/// Every rank gives the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SlidingMode {
     /// All of at least one product: `m + n - 1`.

@@ -16,7 +16,7 @@ use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView};
 /// The dimensions that [`tensordot`] sums over: the first list of the first array, each with the one of the second list.
 ///
 /// From a number `n`: the last `n` of the first with the first `n` of the second. From two numbers: one dimension of each.
-/// Negative ones count from the end. Example: see [`tensordot`].
+/// Negative ones count from the end. Example: see [`tensordot`]. Every rank gives the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorAxes {
     first: Vec<i32>,

@@ -51,7 +51,7 @@ pub trait Draw<T> {
     fn draw(&self, words: &[u64]) -> Option<T>;
 }
 
-/// Floats that can be drawn, as by [`rand`](super::Random::rand): `f16`, `bf16`, `f32`, `f64`.
+/// Floats that can be drawn, as by [`rand`](super::Random::rand): `f16`, `bf16`, `f32`, `f64`. Local.
 ///
 /// ```
 /// use local_array::random::RandomFloat;
@@ -142,7 +142,7 @@ impl Open {
     }
 }
 
-/// Uniform in `[0, 1)`, from as many bits as the type has below 1. Example: see [`Draw`].
+/// Uniform in `[0, 1)`, from as many bits as the type has below 1. Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StandardUniform;
 
@@ -153,7 +153,7 @@ impl<T: RandomFloat> Draw<T> for StandardUniform {
     }
 }
 
-/// Uniform in `[low, high)`; where `high - low` has few bits, rounding may give `high`. Example: see [`Draw`].
+/// Uniform in `[low, high)`; where `high - low` has few bits, rounding may give `high`. Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uniform {
     low: f64,
@@ -185,7 +185,7 @@ impl<T: RandomFloat> Draw<T> for Uniform {
 }
 
 /// Normal with mean 0 and deviation 1, by inversion (M. J. Wichura, "Algorithm AS 241: the percentage points of the normal
-/// distribution", 1988): within 8.3 deviations. Example: see [`Draw`].
+/// distribution", 1988): within 8.3 deviations. Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StandardNormal;
 
@@ -196,7 +196,7 @@ impl<T: RandomFloat> Draw<T> for StandardNormal {
     }
 }
 
-/// Normal, by inversion as [`StandardNormal`]. Example: see [`Draw`].
+/// Normal, by inversion as [`StandardNormal`]. Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Normal {
     loc: f64,
@@ -223,7 +223,7 @@ impl<T: RandomFloat> Draw<T> for Normal {
     }
 }
 
-/// Exponential, by inversion: `-scale · ln(u)`. Example: see [`Draw`].
+/// Exponential, by inversion: `-scale · ln(u)`. Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exponential {
     scale: f64,
@@ -248,6 +248,7 @@ impl<T: RandomFloat> Draw<T> for Exponential {
 }
 
 /// Elements of [`randint`](super::Random::randint), as in the example of [`rand`](super::Random::rand): the integers and `bool`.
+/// Local.
 ///
 /// ```
 /// use local_array::random::RandomInteger;
@@ -291,7 +292,7 @@ impl RandomInteger for bool {
 }
 
 /// Integers of `low..high`, each exactly as likely (D. Lemire, "Fast random integer generation in an interval", 2019).
-/// Example: see [`Draw`].
+/// Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Randint {
     low: i128,
