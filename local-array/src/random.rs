@@ -1,7 +1,7 @@
 //! Random arrays that do not depend on how they are spread, and `DistArray`'s per-rank generator.
 //!
 //! Every element is drawn from numbers that belong to its global index: word `w` of element `i` of array `n` under seed `s`
-//! is a place in the key stream of `ChaCha8` (D. J. Bernstein, "ChaCha, a variant of Salsa20", 2008; key: `s` and `n`,
+//! is a place in the key stream of `ChaCha8` (D. J. Bernstein, "`ChaCha`, a variant of Salsa20", 2008; key: `s` and `n`,
 //! position: `i` and `w`), which can be computed without those before it: a counter-based generator in the sense of J. K.
 //! Salmon and others ("Parallel random numbers: as easy as 1, 2, 3", 2011). So one rank or seven, in blocks or cyclic, give
 //! the same array, no rank talks to another, and padding holds what its owner has.
