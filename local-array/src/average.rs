@@ -1,14 +1,13 @@
 //! Weighted means: [`average`](LocalArrayBase::average), of the whole and over axes.
 
-use std::sync::Arc;
-
 use dap_protocol::Element;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
-use ndarray::{ArrayD, ArrayViewMutD, Axis, Data, DataMut, Dimension, IxDyn, Zip};
+use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Data, DataMut, Dimension, IxDyn, Zip};
 
 use crate::cumulate::write;
 use crate::exact::ExactSum;
+use crate::operand::Lent;
 use crate::over::{Over, Plan, counted, with_block};
 use crate::part::Part;
 use crate::reduction::{Exact, PairSums, Reduction, fold_over_ranks};
@@ -18,65 +17,36 @@ use crate::{
     ReproducibleOver, Summable,
 };
 
-/// What elements weigh in an [`average`](LocalArrayBase::average): an array by reference, or [`Unweighted`].
+/// What elements weigh in an [`average`](LocalArrayBase::average), which has an example: an array by reference, or
+/// [`Unweighted`].
 ///
 /// An array has the shape and distribution of the averaged one, or one dimension for each reduced axis, in the order in which
-/// the axes are named, and any distribution: then each rank gets the weights that it needs.
+/// the axes are named, and any distribution: then each rank gets the weights that it needs. Its elements are of any type that
+/// can be cast to `A`, the type of the average. Every rank gives its part of the same array, or all give [`Unweighted`].
 pub trait Weights<A> {
-    /// The weights as an `A`.
+    /// The type of the weights.
+    type Elem: Cast<A>;
+
+    /// The weights; `None` where all elements weigh the same.
     #[doc(hidden)]
-    fn weights<'a>(self) -> WeightsOf<'a, A>
+    fn lent<'a>(self) -> Option<Lent<'a, Self::Elem>>
     where
         Self: 'a;
 }
 
-/// What [`Weights`] are.
-#[doc(hidden)]
-#[expect(missing_debug_implementations, reason = "nothing to be seen")]
-pub struct WeightsOf<'a, A>(Option<Box<dyn Lent<A> + 'a>>);
-
-/// An array of weights, of any element type.
-trait Lent<A> {
-    fn part(&self) -> &Arc<Part>;
-    /// What is stored, as an `A`.
-    fn elements(&self) -> ArrayD<A>;
-    /// Writes what is owned to the second of each pair.
-    fn write(&self, pairs: ArrayViewMutD<'_, [A; 2]>);
-}
-
-impl<A, S, D, C> Lent<A> for &LocalArrayBase<S, D, C>
-where
-    S: Data<Elem: Cast<A>>,
-    D: Dimension,
-{
-    fn part(&self) -> &Arc<Part> {
-        &self.part
-    }
-
-    fn elements(&self) -> ArrayD<A> {
-        self.data.mapv(Cast::cast).into_dyn()
-    }
-
-    fn write(&self, pairs: ArrayViewMutD<'_, [A; 2]>) {
-        let owned = self.part.owned_of(self.data.view()).into_dyn();
-        if owned.shape() == pairs.shape() {
-            Zip::from(pairs)
-                .and(owned)
-                .for_each(|pair, &weight| pair[1] = weight.cast());
-        }
-    }
-}
-
-/// No weights, for [`average`](LocalArrayBase::average): it is the mean, and the sum of weights the number of elements.
+/// No weights, for [`average`](LocalArrayBase::average), which has an example: it is the mean, and the sum of weights the number
+/// of elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unweighted;
 
-impl<A> Weights<A> for Unweighted {
-    fn weights<'a>(self) -> WeightsOf<'a, A>
+impl<A: Cast<A>> Weights<A> for Unweighted {
+    type Elem = A;
+
+    fn lent<'a>(self) -> Option<Lent<'a, A>>
     where
         Self: 'a,
     {
-        WeightsOf(None)
+        None
     }
 }
 
@@ -86,11 +56,13 @@ where
     D: Dimension,
     C: Communicator,
 {
-    fn weights<'a>(self) -> WeightsOf<'a, A>
+    type Elem = S::Elem;
+
+    fn lent<'a>(self) -> Option<Lent<'a, S::Elem>>
     where
         Self: 'a,
     {
-        WeightsOf(Some(Box::new(self)))
+        Some(LocalArrayBase::lent(self))
     }
 }
 
@@ -113,8 +85,9 @@ where
 {
     /// The mean of all elements by their weights: the sum of the products over the sum of the weights. Collective.
     ///
-    /// Both are cast to the type of a [`mean`](Self::mean) first; [`average_as`](Self::average_as) chooses another. The products
-    /// take as much memory as the elements.
+    /// Both are cast to the type of a [`mean`](Self::mean) first; [`average_as`](Self::average_as) chooses another. Products and
+    /// weights are added up in pairs, in the order of a [`sum`](Self::sum), and take twice as much memory as the elements have in
+    /// that type.
     ///
     /// ```
     /// use dist_comm::ThreadComm;
@@ -127,6 +100,8 @@ where
     ///     let a = LocalArray::<i32, Ix2, _>::from_fn(&rows, comm, |g| (g[0] * 3 + g[1]) as i32)?;
     ///     assert_eq!(a.average(&a.map(|&x| u8::from(x > 9)))?, 10.5);
     ///     assert_eq!(a.average_returned(Unweighted)?, (5.5, 12.0));
+    ///     let of_last = a.map(|&x| f32::from(x > 10)); // of 11 alone
+    ///     assert_eq!((a.average_as::<f32>(&of_last)?, a.average_returned_as(&of_last)?), (11.0, (11.0_f32, 1.0)));
     ///     // one weight a column, dealt in turn
     ///     let columns = Distribution::over(2).shape([3]).cyclic(0).build()?;
     ///     let weights = LocalArray::<f64, Ix1, _>::from_fn(&columns, comm, |g| g[0] as f64)?;
@@ -139,9 +114,9 @@ where
     /// ```
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::IncompatibleArray`] for weights that lie elsewhere, [`ArrayError::Shape`] for weights
-    /// of another shape, [`ArrayError::Argument`] for weights that add up to zero or lie elsewhere on some ranks alone,
-    /// [`ArrayError::Comm`].
+    /// The same on every rank: [`ArrayError::IncompatibleArray`] for weights that lie elsewhere, [`ArrayError::Shape`] for
+    /// weights of another shape, [`ArrayError::Argument`] for weights that add up to zero or lie elsewhere on some ranks
+    /// alone, [`ArrayError::Comm`].
     pub fn average(
         &self,
         weights: impl Weights<<S::Elem as Summable>::Mean>,
@@ -152,7 +127,7 @@ where
         Ok(self.average_returned(weights)?.0)
     }
 
-    /// The same of elements and weights cast to `A`. Collective.
+    /// The same of elements and weights cast to `A`. Collective. Example: see [`average`](Self::average).
     ///
     /// # Errors
     /// As [`average`](Self::average).
@@ -164,6 +139,7 @@ where
     }
 
     /// The [`average`](Self::average) and the sum of the weights (`NumPy`'s `returned=True`). Collective.
+    /// Example: see [`average`](Self::average).
     ///
     /// # Errors
     /// As [`average`](Self::average).
@@ -177,7 +153,7 @@ where
         self.average_returned_as(weights)
     }
 
-    /// The same of elements and weights cast to `A`. Collective.
+    /// The same of elements and weights cast to `A`. Collective. Example: see [`average`](Self::average).
     ///
     /// # Errors
     /// As [`average`](Self::average).
@@ -189,8 +165,7 @@ where
         S::Elem: Cast<A>,
     {
         let over = self.over(Axes::ALL);
-        let found =
-            over.average_of(weights.weights(), "", &PairSums::<A>::new(), PairSums::pair)?;
+        let found = over.average_of(weights.lent(), "", &PairSums::<A>::new(), PairSums::pair)?;
         match found {
             Some(found) => Ok(found),
             None => Ok((self.mean_as()?, A::near(over.count_of_all()))),
@@ -207,6 +182,23 @@ where
     /// The mean by weight: of exact sums of elements times weights, each product rounded, and of weights. The same bits for any
     /// layout. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([4]).block(0).build()?;
+    ///     let a = LocalArray::<f64, Ix1, _>::from_fn(&blocks, comm, |g| [1e20, 1.0, 3.0, -1e20][g[0] as usize])?;
+    ///     let weights = LocalArray::<u8, Ix1, _>::ones(&blocks, comm)?;
+    ///     assert_eq!(a.reproducible().average(&weights)?, 1.0); // 4 / 4
+    ///     assert_eq!(a.reproducible().average_returned(&weights)?, (1.0, 4.0));
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`LocalArrayBase::average`].
     pub fn average(
@@ -216,7 +208,7 @@ where
         Ok(self.average_returned(weights)?.0)
     }
 
-    /// The [`average`](Self::average) and the sum of the weights. Collective.
+    /// The [`average`](Self::average), which has an example, and the sum of the weights. Collective.
     ///
     /// # Errors
     /// As [`LocalArrayBase::average`].
@@ -226,7 +218,7 @@ where
         weights: impl Weights<<S::Elem as Summable>::Mean>,
     ) -> Result<(<S::Elem as Summable>::Mean, <S::Elem as Summable>::Mean), ArrayError> {
         let over = self.array.over(Axes::ALL);
-        let found = over.average_of(weights.weights(), "exact", &exact_pairs(), exact_pair)?;
+        let found = over.average_of(weights.lent(), "exact", &exact_pairs(), exact_pair)?;
         match found {
             Some(found) => Ok(found),
             None => Ok((self.mean()?, Floating::near(over.count_of_all()))),
@@ -239,7 +231,27 @@ where
     T: Summable<Mean: Parts>,
     C: Communicator + Clone,
 {
-    /// The means by weight, the same bits for any layout: see [`Reproducible::average`]. Collective.
+    /// The means by weight, the same bits for any layout: see [`Reproducible::average`]. Collective. Shape and distribution are
+    /// those of [`Over::average`].
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::{Ix1, Ix2};
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let columns = Distribution::over(2).shape([2, 4]).block(1).build()?;
+    ///     let a = LocalArray::<f64, Ix2, _>::from_fn(&columns, comm, |g| (g[0] + g[1]) as f64)?; // 0 1 2 3, 1 2 3 4
+    ///     let last = LocalArray::<f64, Ix1, _>::arange(0, 4, 1, "b", comm)?; // weights 0 1 2 3 of the columns
+    ///     let over = a.over(1).reproducible();
+    ///     assert_eq!(over.average(&last)?.max()?, (1.0 * 2.0 + 2.0 * 3.0 + 3.0 * 4.0) / 6.0);
+    ///     let (_, sums) = over.average_returned(&last)?;
+    ///     assert_eq!(sums.max()?, 6.0);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Over::average`].
@@ -250,13 +262,14 @@ where
         Ok(self.average_returned(weights)?.0)
     }
 
-    /// The means by weight, and the sums of the weights, distributed alike. Collective.
+    /// The means by weight, and the sums of the weights, distributed alike. Collective. Example: see
+    /// [`average`](Self::average).
     ///
     /// # Errors
     /// As [`Over::average`].
     pub fn average_returned(&self, weights: impl Weights<T::Mean>) -> Averages<T::Mean, C> {
         let (over, reduction) = (&self.0, exact_pairs());
-        match over.averages_of(weights.weights(), "exact", &reduction, exact_pair)? {
+        match over.averages_of(weights.lent(), "exact", &reduction, exact_pair)? {
             Some(found) => Ok(found),
             None => over.with_counts(self.mean()?),
         }
@@ -283,6 +296,34 @@ fn exact_pair<A: Parts>(sums: &[ExactSum; 4]) -> (A, A) {
 impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
     /// The means by weight, of the type of a mean. Collective.
     ///
+    /// Shape and distribution are those of [`sum`](Self::sum); `weights` are of this array's shape and distribution, or have one
+    /// dimension for each reduced axis, as [`Weights`] says.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::{Ix1, Ix2};
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let rows = Distribution::over(2).shape([2, 3]).block(0).build()?;
+    ///     let a = LocalArray::<i32, Ix2, _>::from_fn(&rows, comm, |g| (10 * g[0] + g[1]) as i32)?; // 0 1 2, 10 11 12
+    ///     let weights = LocalArray::<u8, Ix1, _>::arange(0, 3, 1, "c", comm)?; // 0 1 2, of the columns
+    ///     let rows_by = a.over(1);
+    ///     let means = rows_by.average(&weights)?; // (1 + 2 · 2) / 3, and 10 more
+    ///     assert_eq!((means.min()?, means.max()?), (5.0 / 3.0, 35.0 / 3.0));
+    ///     let (of_f32, sums) = rows_by.average_returned_as::<f32>(&weights)?;
+    ///     assert_eq!((of_f32.min()?, sums.min()?), (5.0 / 3.0, 3.0));
+    ///     assert_eq!(rows_by.average_as::<f32>(&weights)?.min()?, 5.0 / 3.0);
+    ///     assert_eq!(rows_by.average_returned(&weights)?.1.max()?, 3.0);
+    ///     let mut out = means.zeros_like::<f64>()?;
+    ///     rows_by.average_into(&weights, &mut out)?;
+    ///     assert_eq!(out.max()?, 35.0 / 3.0);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`sum`](Self::sum) and [`LocalArrayBase::average`].
     pub fn average(
@@ -295,7 +336,7 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
         self.average_as(weights)
     }
 
-    /// The means by weight, of elements and weights cast to `A`. Collective.
+    /// The means by weight, of elements and weights cast to `A`. Collective. Example: see [`average`](Self::average).
     ///
     /// # Errors
     /// As [`average`](Self::average).
@@ -310,6 +351,7 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
     }
 
     /// The means by weight, of elements and weights cast to the type of `out`, written to what it owns. Collective.
+    /// Example: see [`average`](Self::average).
     ///
     /// # Errors
     /// As [`average`](Self::average), and [`ArrayError::IncompatibleArray`] when `out` is not distributed as the result.
@@ -327,7 +369,8 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
         write(&self.average_as::<S::Elem>(weights)?, out)
     }
 
-    /// The means by weight, and the sums of the weights, distributed alike. Collective.
+    /// The means by weight, and the sums of the weights, distributed alike. Collective. Example: see
+    /// [`average`](Self::average).
     ///
     /// # Errors
     /// As [`average`](Self::average).
@@ -339,6 +382,7 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
     }
 
     /// The means by weight, and the sums of the weights, of elements and weights cast to `A`. Collective.
+    /// Example: see [`average`](Self::average).
     ///
     /// # Errors
     /// As [`average`](Self::average).
@@ -347,7 +391,7 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
         T: Cast<A>,
     {
         let reduction = PairSums::<A>::new();
-        match self.averages_of(weights.weights(), "", &reduction, PairSums::pair)? {
+        match self.averages_of(weights.lent(), "", &reduction, PairSums::pair)? {
             Some(found) => Ok(found),
             None => self.with_counts(self.mean_as::<A>()?),
         }
@@ -378,9 +422,9 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
 
     /// The average of all elements and the sum of the weights, by a reduction of pairs of product and weight; `None` without
     /// weights. Collective.
-    fn average_of<A: Floating, R: Reduction<[A; 2]>>(
+    fn average_of<A: Floating, W: Cast<A>, R: Reduction<[A; 2]>>(
         &self,
-        weights: WeightsOf<'_, A>,
+        weights: Option<Lent<'_, W>>,
         how: &'static str,
         reduction: &R,
         pair: impl Fn(&R::State) -> (A, A),
@@ -388,10 +432,10 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
     where
         T: Cast<A>,
     {
-        let Some(weights) = weights.0 else {
+        let Some(weights) = weights else {
             return Ok(None);
         };
-        let (plan, pairs, ()) = self.weighted(&*weights, how, |_| Ok(()))?;
+        let (plan, pairs, ()) = self.weighted(&weights, how, |_| Ok(()))?;
         let (part, view) = (self.part, pairs.view());
         let state = with_block(part, &view, &plan.reduced, None, R::ORDER, |block| {
             fold_over_ranks(self.comm, block, reduction)
@@ -405,9 +449,9 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
 
     /// The averages and the sums of the weights, as [`average_of`](Self::average_of). Collective.
     #[expect(clippy::type_complexity, reason = "two arrays or none")]
-    fn averages_of<A: Floating, R: Reduction<[A; 2]>>(
+    fn averages_of<A: Floating, W: Cast<A>, R: Reduction<[A; 2]>>(
         &self,
-        weights: WeightsOf<'_, A>,
+        weights: Option<Lent<'_, W>>,
         how: &'static str,
         reduction: &R,
         pair: impl Fn(&R::State) -> (A, A),
@@ -415,12 +459,12 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
     where
         T: Cast<A>,
     {
-        let Some(weights) = weights.0 else {
+        let Some(weights) = weights else {
             return Ok(None);
         };
         let zeros = |plan: &Plan| LocalArray::<A, IxDyn, C>::zeros(&plan.result, self.comm.clone());
         let own = |plan: &Plan| Ok((zeros(plan)?, zeros(plan)?));
-        let (plan, pairs, (mut means, mut sums)) = self.weighted(&*weights, how, own)?;
+        let (plan, pairs, (mut means, mut sums)) = self.weighted(&weights, how, own)?;
         let mut is_zero = false;
         let mut slots = means.owned_mut().into_iter().zip(sums.owned_mut());
         plan.reduce(self, &pairs.view(), reduction, |state| {
@@ -439,16 +483,16 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
 
     /// The plan, elements times their weights beside the weights, stored as the elements are, and what else a rank makes on its
     /// own. Collective.
-    fn weighted<A: Floating, R>(
+    fn weighted<A: Floating, W: Cast<A>, R>(
         &self,
-        weights: &dyn Lent<A>,
+        weights: &Lent<'_, W>,
         how: &'static str,
         own: impl FnOnce(&Plan) -> Result<R, ArrayError>,
     ) -> Result<(Plan, ArrayD<[A; 2]>, R), ArrayError>
     where
         T: Cast<A>,
     {
-        let (part, distribution) = (weights.part(), self.part.distribution());
+        let (part, distribution) = (weights.part, self.part.distribution());
         let is_whole = part.distribution().global_shape() == distribution.global_shape();
         let axes = self.axes.listed(distribution.ndim());
         let arguments = (how, A::TYPE, &self.axes, self.part.laid(), part.laid());
@@ -467,25 +511,31 @@ impl<T: Element, C: Communicator + Clone> Over<'_, T, C> {
         let along = if is_whole {
             None
         } else {
-            let elements = weights.elements();
+            let elements = weights.stored.mapv(Cast::<A>::cast);
             Some(along_axes(elements, part, distribution, &axes?, self.comm)?)
         };
         if self.part.is_active() {
             let mut to = self.part.owned_of_mut(pairs.view_mut());
             match &along {
-                None => weights.write(to.view_mut()),
-                Some(along) => {
-                    if let Some(from) = along.broadcast(to.raw_dim()) {
-                        let both = Zip::from(&mut to).and(&from);
-                        both.for_each(|pair, &weight| pair[1] = weight);
-                    }
-                }
+                None => set_weights(&mut to, &part.owned_of(weights.stored.view())),
+                Some(along) => set_weights(&mut to, &along.view()),
             }
             Zip::from(&mut to)
                 .and(&self.part.owned_of(self.stored.view()))
                 .for_each(|pair, &x| pair[0] = x.cast().times(pair[1]));
         }
         Ok((plan, pairs, made))
+    }
+}
+
+/// Writes weights, which broadcast to the pairs, to the second of each.
+fn set_weights<A: Copy, W: Cast<A>>(
+    pairs: &mut ArrayViewMutD<'_, [A; 2]>,
+    weights: &ArrayViewD<'_, W>,
+) {
+    if let Some(weights) = weights.broadcast(pairs.raw_dim()) {
+        let both = Zip::from(pairs).and(&weights);
+        both.for_each(|pair, &weight| pair[1] = weight.cast());
     }
 }
 

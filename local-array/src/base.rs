@@ -24,21 +24,8 @@ use crate::part::Part;
 /// ```
 ///
 /// *Stored* is all that the rank has in memory; *owned* is that without the padding that belongs to neighbours. Reductions,
-/// gathering and redistribution look at owned elements only.
-pub struct LocalArrayBase<S: RawData, D, C> {
-    pub(crate) data: ArrayBase<S, D>,
-    pub(crate) part: Arc<Part>,
-    pub(crate) comm: C,
-}
-
-/// A part that owns its elements: what most constructors make, for example [`zeros`](LocalArrayBase::zeros).
-pub type LocalArray<T, D, C> = LocalArrayBase<OwnedRepr<T>, D, C>;
-/// A part whose elements are borrowed, as by [`view`](LocalArrayBase::view).
-pub type LocalArrayView<'a, T, D, C> = LocalArrayBase<ViewRepr<&'a T>, D, C>;
-/// A part whose elements are borrowed for writing, as by [`view_mut`](LocalArrayBase::view_mut).
-pub type LocalArrayViewMut<'a, T, D, C> = LocalArrayBase<ViewRepr<&'a mut T>, D, C>;
-
-/// What an array is made of, and what it says of itself. All of it is local.
+/// gathering and redistribution look at owned elements only. Each method says whether it is local, or collective: then all ranks
+/// call it.
 ///
 /// ```
 /// use dist_comm::{Communicator, ThreadComm};
@@ -55,13 +42,28 @@ pub type LocalArrayViewMut<'a, T, D, C> = LocalArrayBase<ViewRepr<&'a mut T>, D,
 ///     assert_eq!(a.owned_shape(), [[3, 4], [2, 4]][comm.rank()]);
 ///     assert_eq!(a.local_shape(), [[4, 4], [3, 4]][comm.rank()]); // with a row of the neighbour's
 ///     assert_eq!(a.local_size(), [16, 12][comm.rank()]);
-///     assert_eq!(a.distribution(), &rows);
+///     assert_eq!((a.distribution(), &**a.shared_distribution()), (&rows, &rows));
 ///     let a = a.into_dyn().into_dimensionality::<Ix2>()?; // nothing is copied
 ///     assert!(a.into_dimensionality::<ndarray::Ix3>().is_err());
 ///     Ok::<_, ArrayError>(())
 /// })?;
 /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
 /// ```
+pub struct LocalArrayBase<S: RawData, D, C> {
+    pub(crate) data: ArrayBase<S, D>,
+    pub(crate) part: Arc<Part>,
+    pub(crate) comm: C,
+}
+
+/// A part that owns its elements: what most constructors make, as in the example of [`zeros`](LocalArrayBase::zeros).
+pub type LocalArray<T, D, C> = LocalArrayBase<OwnedRepr<T>, D, C>;
+/// A part whose elements are borrowed, as by [`view`](LocalArrayBase::view). Example: see [`local`](LocalArrayBase::local).
+pub type LocalArrayView<'a, T, D, C> = LocalArrayBase<ViewRepr<&'a T>, D, C>;
+/// A part whose elements are borrowed for writing, as by [`view_mut`](LocalArrayBase::view_mut). Example: see
+/// [`local_mut`](LocalArrayBase::local_mut).
+pub type LocalArrayViewMut<'a, T, D, C> = LocalArrayBase<ViewRepr<&'a mut T>, D, C>;
+
+/// What an array is made of, and what it says of itself. All of it is local.
 impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// The part of this rank from memory that is already there; nothing is copied. Local.
     ///
@@ -104,49 +106,49 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         Ok(Self { data, part, comm })
     }
 
-    /// The distribution of the whole array. Local.
+    /// The distribution of the whole array. Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn distribution(&self) -> &Distribution {
         self.part.distribution()
     }
 
-    /// The distribution, shared. Local.
+    /// The distribution, shared. Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn shared_distribution(&self) -> &Arc<Distribution> {
         self.part.distribution()
     }
 
-    /// The communicator. Local.
+    /// The communicator. Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn comm(&self) -> &C {
         &self.comm
     }
 
-    /// The number of this rank (`DistArray`'s `comm_rank`). Local.
+    /// The number of this rank (`DistArray`'s `comm_rank`). Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn comm_rank(&self) -> usize {
         self.comm.rank()
     }
 
-    /// The number of ranks (`DistArray`'s `comm_size`). Local.
+    /// The number of ranks (`DistArray`'s `comm_size`). Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn comm_size(&self) -> usize {
         self.comm.size()
     }
 
-    /// Number of dimensions. Local.
+    /// Number of dimensions. Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn ndim(&self) -> usize {
         self.data.ndim()
     }
 
-    /// Extent of the whole array per dimension, in elements. Local.
+    /// Extent of the whole array per dimension, in elements. Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn global_shape(&self) -> &[u64] {
         self.part.distribution().global_shape()
     }
 
-    /// Elements of the whole array; 1 where it has no dimension. Local.
+    /// Elements of the whole array; 1 where it has no dimension. Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn global_size(&self) -> u128 {
         // 64 bits each: the product of two fits, of more it saturates.
@@ -155,19 +157,20 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
             .fold(1, |product: u128, &n| product.saturating_mul(u128::from(n)))
     }
 
-    /// Extent of what this rank stores per dimension, padding included, in elements. Local.
+    /// Extent of what this rank stores per dimension, padding included, in elements. Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn local_shape(&self) -> &[usize] {
         self.data.shape()
     }
 
-    /// Elements that this rank stores, padding included. Local.
+    /// Elements that this rank stores, padding included. Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn local_size(&self) -> usize {
         self.data.len()
     }
 
     /// Extent of what this rank owns per dimension, in elements; what it stores without the padding of neighbours. Local.
+    /// Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn owned_shape(&self) -> Vec<usize> {
         self.part
@@ -177,19 +180,21 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
             .collect()
     }
 
-    /// Extent of the process grid per dimension, in ranks. Local.
+    /// Extent of the process grid per dimension, in ranks. Local. Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn grid_shape(&self) -> &[usize] {
         self.part.distribution().grid().shape()
     }
 
     /// This rank's coordinates in the process grid; `None` where the grid has no place for it. Local.
+    /// Example: see [`LocalArrayBase`].
     #[must_use]
     pub fn cart_coords(&self) -> Option<&[usize]> {
         self.part.coords()
     }
 
     /// The same array with another type for its number of dimensions; nothing is copied. Local.
+    /// Example: see [`LocalArrayBase`].
     ///
     /// # Errors
     /// [`ArrayError::InvalidDimension`] when `D2` has another number of dimensions, the same on every rank.
@@ -209,7 +214,7 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         })
     }
 
-    /// The same array with a number of dimensions known at run time; nothing is copied. Local.
+    /// The same array with a number of dimensions known at run time; nothing is copied. Local. Example: see [`LocalArrayBase`].
     pub fn into_dyn(self) -> LocalArrayBase<S, ndarray::IxDyn, C> {
         LocalArrayBase {
             data: self.data.into_dyn(),
@@ -233,27 +238,27 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 }
 
 /// The elements of this rank, as views of `ndarray`'s. All of it is local.
-///
-/// ```
-/// use dist_comm::{Communicator, ThreadComm};
-/// use dist_maps::Distribution;
-/// use local_array::{ArrayError, LocalArray};
-/// use ndarray::Ix2;
-///
-/// ThreadComm::run(2, |comm| {
-///     let rows = Distribution::over(2).shape([4, 2]).block(0).padding(1).build()?;
-///     let a = LocalArray::<i64, Ix2, _>::from_fn(&rows, comm, |g| 10 * g[0] + g[1])?;
-///     assert_eq!(a.local().column(0).to_vec(), [[0, 10, 20], [10, 20, 30]][comm.rank()]);
-///     assert_eq!(a.owned().column(0).to_vec(), [[0, 10], [20, 30]][comm.rank()]); // without padding
-///     let borrowed = a.view();
-///     assert_eq!(borrowed.local().as_ptr(), a.local().as_ptr());
-///     assert_ne!(borrowed.to_owned().local().as_ptr(), a.local().as_ptr());
-///     Ok::<_, ArrayError>(())
-/// })?;
-/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
-/// ```
 impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// What this rank stores, padding included: shape [`local_shape`](Self::local_shape). Local.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, LocalArrayView};
+    /// use ndarray::Ix2;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let rows = Distribution::over(2).shape([4, 2]).block(0).padding(1).build()?;
+    ///     let a = LocalArray::<i64, Ix2, _>::from_fn(&rows, comm, |g| 10 * g[0] + g[1])?;
+    ///     assert_eq!(a.local().column(0).to_vec(), [[0, 10, 20], [10, 20, 30]][comm.rank()]);
+    ///     assert_eq!(a.owned().column(0).to_vec(), [[0, 10], [20, 30]][comm.rank()]); // without padding
+    ///     let borrowed: LocalArrayView<'_, i64, Ix2, _> = a.view();
+    ///     assert_eq!(borrowed.local().as_ptr(), a.local().as_ptr());
+    ///     assert_ne!(borrowed.to_owned().local().as_ptr(), a.local().as_ptr());
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     #[doc(alias = "get_localarray")]
     #[doc(alias = "local_data")]
     pub fn local(&self) -> ArrayView<'_, S::Elem, D> {
@@ -263,17 +268,17 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// What this rank owns: shape [`owned_shape`](Self::owned_shape). Local.
     ///
     /// On a rank without a place in the process grid the view of a 0-d array still has its one element, which counts for
-    /// nothing.
+    /// nothing. Example: see [`local`](Self::local).
     pub fn owned(&self) -> ArrayView<'_, S::Elem, D> {
         self.part.owned_of(self.data.view())
     }
 
-    /// The part with its elements borrowed; nothing is copied. Local.
+    /// The part with its elements borrowed; nothing is copied. Local. Example: see [`local`](Self::local).
     pub fn view(&self) -> LocalArrayView<'_, S::Elem, D, &C> {
         self.with_data(self.data.view(), &self.comm)
     }
 
-    /// A copy of the part (`DistArray`'s `copy`). Local.
+    /// A copy of the part (`DistArray`'s `copy`). Local. Example: see [`local`](Self::local).
     #[doc(alias = "copy")]
     pub fn to_owned(&self) -> LocalArray<S::Elem, D, C>
     where
@@ -285,39 +290,40 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 }
 
 /// The elements of this rank, to be changed. All of it is local.
-///
-/// ```
-/// use dist_comm::{Communicator, ThreadComm};
-/// use dist_maps::Distribution;
-/// use local_array::{ArrayError, LocalArray};
-/// use ndarray::Ix2;
-///
-/// ThreadComm::run(2, |comm| {
-///     let rows = Distribution::over(2).shape([4, 2]).block(0).padding(1).build()?;
-///     let mut a = LocalArray::<i64, Ix2, _>::zeros(&rows, comm)?;
-///     a.fill(7); // padding too
-///     a.owned_mut().fill(comm.rank() as i64);
-///     assert_eq!(a.local().column(0).to_vec(), [[0, 0, 7], [7, 1, 1]][comm.rank()]);
-///     a.local_mut()[[1, 1]] = 5;
-///     a.view_mut().exchange_halo()?; // collective
-///     let mine: ndarray::Array2<i64> = a.into_local();
-///     assert_eq!(mine.column(1).to_vec(), [[0, 5, 5], [5, 5, 1]][comm.rank()]);
-///     Ok::<_, ArrayError>(())
-/// })?;
-/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
-/// ```
 impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// What this rank stores, padding included, to be changed in place. Local.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, LocalArrayViewMut};
+    /// use ndarray::Ix2;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let rows = Distribution::over(2).shape([4, 2]).block(0).padding(1).build()?;
+    ///     let mut a = LocalArray::<i64, Ix2, _>::zeros(&rows, comm)?;
+    ///     a.fill(7); // padding too
+    ///     a.owned_mut().fill(comm.rank() as i64);
+    ///     assert_eq!(a.local().column(0).to_vec(), [[0, 0, 7], [7, 1, 1]][comm.rank()]);
+    ///     a.local_mut()[[1, 1]] = 5;
+    ///     let mut borrowed: LocalArrayViewMut<'_, i64, Ix2, _> = a.view_mut();
+    ///     borrowed.exchange_halo()?; // collective
+    ///     let mine: ndarray::Array2<i64> = a.into_local();
+    ///     assert_eq!(mine.column(1).to_vec(), [[0, 5, 5], [5, 5, 1]][comm.rank()]);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     pub fn local_mut(&mut self) -> ArrayViewMut<'_, S::Elem, D> {
         self.data.view_mut()
     }
 
-    /// What this rank owns, to be changed in place. Local.
+    /// What this rank owns, to be changed in place. Local. Example: see [`local_mut`](Self::local_mut).
     pub fn owned_mut(&mut self) -> ArrayViewMut<'_, S::Elem, D> {
         self.part.owned_of_mut(self.data.view_mut())
     }
 
-    /// The part with its elements borrowed for writing. Local.
+    /// The part with its elements borrowed for writing. Local. Example: see [`local_mut`](Self::local_mut).
     pub fn view_mut(&mut self) -> LocalArrayViewMut<'_, S::Elem, D, &C> {
         LocalArrayBase {
             data: self.data.view_mut(),
@@ -326,7 +332,7 @@ impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         }
     }
 
-    /// Sets every stored element, padding included. Local.
+    /// Sets every stored element, padding included. Local. Example: see [`local_mut`](Self::local_mut).
     pub fn fill(&mut self, value: S::Elem)
     where
         S::Elem: Clone,
@@ -336,7 +342,7 @@ impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 }
 
 impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
-    /// The stored elements, padding included, without a copy. Local.
+    /// The stored elements, padding included, without a copy. Local. Example: see [`local_mut`](Self::local_mut).
     #[must_use]
     pub fn into_local(self) -> ndarray::Array<T, D> {
         self.data

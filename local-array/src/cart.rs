@@ -10,7 +10,7 @@ use ndarray::{Dimension, RawData};
 use crate::{ArrayError, LocalArrayBase};
 
 /// A communicator whose ranks stand in a grid, the last coordinate running fastest: what [`init_comm`] makes. Arrays are made
-/// on it as on any other.
+/// on it as on any other. Example: see [`init_comm`].
 pub struct CartComm {
     comm: Box<dyn Communicator>,
     grid: ProcessGrid,
@@ -29,7 +29,7 @@ pub struct CartComm {
 ///         Err(ArrayError::NullComm) => return Ok(None), // the seventh rank
 ///         comm => comm?,
 ///     };
-///     assert_eq!(comm.rank_from_coords(&[1, 2])?, 5);
+///     assert_eq!((comm.rank_from_coords(&[1, 2])?, comm.coords_from_rank(5)?), (5, vec![1, 2]));
 ///     let a = LocalArray::<f64, Ix2, _>::eye(9, None, 0, ("bb", comm.grid_shape()), &comm)?;
 ///     assert_eq!(a.sum()?, 9.0);
 ///     Ok::<_, ArrayError>(Some(comm.cart_coords()))
@@ -77,20 +77,20 @@ pub fn init_comm<C: Communicator>(
 }
 
 impl CartComm {
-    /// Extent of the grid per dimension, in ranks. Local.
+    /// Extent of the grid per dimension, in ranks. Local. Example: see [`init_comm`].
     #[must_use]
     pub fn grid_shape(&self) -> &[usize] {
         self.grid.shape()
     }
 
-    /// Where this rank stands. Local.
+    /// Where this rank stands, one coordinate per dimension of the grid. Local. Example: see [`init_comm`].
     #[must_use]
     pub fn cart_coords(&self) -> Vec<usize> {
         // The grid has as many places as the communicator ranks.
         self.grid.coords(self.comm.rank()).unwrap_or_default()
     }
 
-    /// Where a rank stands. Local.
+    /// Where a rank stands, one coordinate per dimension of the grid. Local. Example: see [`init_comm`].
     ///
     /// # Errors
     /// [`ArrayError::Protocol`] when there is no such rank.
@@ -98,7 +98,7 @@ impl CartComm {
         Ok(self.grid.coords(rank)?)
     }
 
-    /// The rank that stands at `coords`. Local.
+    /// The rank that stands at `coords`. Local. Example: see [`init_comm`].
     ///
     /// # Errors
     /// [`ArrayError::Protocol`] when there is no such place.
@@ -108,7 +108,8 @@ impl CartComm {
 }
 
 impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
-    /// Where a rank stands in the array's process grid; `None` where it has no place there, or there is no such rank. Local.
+    /// Where a rank stands in the array's process grid, one coordinate per dimension; `None` where it has no place there, or
+    /// there is no such rank. Local.
     ///
     /// ```
     /// use dist_comm::ThreadComm;
@@ -130,7 +131,7 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     }
 
     /// The rank that stands at `coords` of the array's process grid; `None` where there is no such place. The inverse of
-    /// [`coords_from_rank`](Self::coords_from_rank). Local.
+    /// [`coords_from_rank`](Self::coords_from_rank), which has an example. Local.
     #[must_use]
     pub fn rank_from_coords(&self, coords: &[usize]) -> Option<usize> {
         self.distribution().rank_at(coords)

@@ -89,6 +89,9 @@ where
     ///     let blocks = Distribution::over(2).shape([6]).block(0).build()?;
     ///     let a = LocalArray::<i64, Ix1, _>::from_fn(&blocks, comm, |global| global[0])?;
     ///     assert!(a.choose([10, 20], IndexMode::Raise).is_err());
+    ///     let mut chosen = a.zeros_like::<i64>()?;
+    ///     a.choose_into([10, 20], IndexMode::Clip, &mut chosen)?; // 10, 20, 20, 20, 20, 20
+    ///     assert_eq!(chosen.sum()?, 110);
     ///     a.choose([&a, &a.square()], IndexMode::Wrap)?.sum() // 0, 1, 2, 9, 4, 25
     /// })?;
     /// assert_eq!(sums, [41; 2]);
@@ -115,7 +118,7 @@ where
         Ok(chosen)
     }
 
-    /// [`choose`](Self::choose), written to `out`, which has this array's distribution. Collective.
+    /// [`choose`](Self::choose), which has an example, written to `out`, which has this array's distribution. Collective.
     ///
     /// # Errors
     /// As [`choose`](Self::choose); what `out` holds after an error is not said.
@@ -210,7 +213,8 @@ where
     /// Sets the elements where `mask` is true to those of `values` at the same place: an array or one value, broadcast to
     /// this array as the mask is. Local; collective with [`Equalised`](crate::Equalised).
     ///
-    /// `NumPy`'s `putmask` with values of another shape is [`putmask_repeated`](Self::putmask_repeated).
+    /// `NumPy`'s `putmask` with values of another shape is [`putmask_repeated`](Self::putmask_repeated), in whose example
+    /// both are.
     ///
     /// # Errors
     /// As [`zip_map_inplace`](Self::zip_map_inplace).

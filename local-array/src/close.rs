@@ -47,7 +47,7 @@ impl Default for Tolerance {
 }
 
 impl Tolerance {
-    /// These tolerances; NaN is close to nothing. Local.
+    /// These tolerances; NaN is close to nothing. Local. Example: see [`Tolerance`].
     #[must_use]
     pub fn new(rtol: f64, atol: f64) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Tolerance {
         }
     }
 
-    /// The same, with NaN close to NaN. Local.
+    /// The same, with NaN close to NaN. Local. Example: see [`Tolerance`].
     #[must_use]
     pub fn equal_nan(mut self) -> Self {
         self.equal_nan = true;
@@ -87,7 +87,22 @@ where
     C: Communicator + Clone,
 {
     /// Where the elements are close to those of `other`: an array, one value or [`Equalised`](crate::Equalised). Local;
-    /// collective with `Equalised`. Everything is compared in `f64`.
+    /// collective with `Equalised`. Everything is compared in `f64`. Shape and distribution as of [`binary`](Self::binary).
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, LocalArray, Tolerance};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let a = LocalArray::<i32, Ix1, _>::arange(0, 5, 1, "b", comm)?; // 0 1 2 3 4
+    ///     let near = a.isclose(2, Tolerance::new(0.0, 1.0))?; // false true true true false
+    ///     assert_eq!(near.sum()?, 3);
+    ///     assert!(!a.isclose(&a.map(|x| x + 1), Tolerance::default())?.any()?);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`binary`](Self::binary).

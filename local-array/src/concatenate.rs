@@ -174,6 +174,7 @@ fn stacked<T: Element, D: Dimension, C: Communicator + Clone>(
 }
 
 /// How often [`repeat`](LocalArrayBase::repeat) repeats elements: made of one number for all, or of one for each.
+/// Every rank gives the same.
 ///
 /// ```
 /// use dist_comm::ThreadComm;
@@ -250,8 +251,9 @@ where
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for
-    /// arguments that differ between the ranks, [`ArrayError::Shape`] when there is not one number per index (a list of one counts for all), [`ArrayError::Map`]
-    /// for a size that is none or more indices than can be listed, [`ArrayError::Agreed`] when a rank cannot have the memory.
+    /// arguments that differ between the ranks, [`ArrayError::Shape`] when there is not one number per index (a list of one
+    /// counts for all), [`ArrayError::Map`] for a size that is none or more indices than can be listed,
+    /// [`ArrayError::Agreed`] when a rank cannot have the memory.
     pub fn repeat(
         &self,
         repeats: impl Into<Repeats>,

@@ -57,6 +57,7 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// let shapes = ThreadComm::run(4, |comm| {
     ///     let blocks = Distribution::over(4).shape([5, 6]).block(0).block(1).padding(1).build()?; // grid 2 × 2
     ///     let a = LocalArray::<f64, Ix2, _>::zeros(&blocks, comm)?;
+    ///     assert_eq!(LocalArray::<f64, Ix2, _>::empty(&blocks, comm)?.local(), a.local());
     ///     Ok::<_, ArrayError>((a.owned_shape(), a.local_shape().to_vec()))
     /// })?;
     /// assert_eq!(shapes[0], (vec![3, 3], vec![4, 4]));
@@ -86,7 +87,7 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     }
 
     /// An array to be filled (`DistArray`'s `empty`). Its elements are zero: memory that was never written has no place in safe
-    /// Rust, and fresh zero pages cost no more. Local.
+    /// Rust, and fresh zero pages cost no more. Local. Example: see [`zeros`](Self::zeros).
     ///
     /// # Errors
     /// As [`zeros`](Self::zeros).
@@ -110,6 +111,7 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     ///
     /// let sums = ThreadComm::run(3, |comm| {
     ///     let blocks = Distribution::over(3).shape([7]).block(0).build()?;
+    ///     assert_eq!(LocalArray::<u8, Ix1, _>::ones(&blocks, comm)?.sum()?, 7);
     ///     LocalArray::<f64, Ix1, _>::full(&blocks, comm, 0.5)?.sum()
     /// })?;
     /// assert_eq!(sums, [3.5; 3]);
@@ -127,7 +129,7 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
         Ok(array)
     }
 
-    /// Ones. Local.
+    /// Ones. Local. Example: see [`full`](Self::full).
     ///
     /// # Errors
     /// As [`zeros`](Self::zeros).
@@ -174,7 +176,7 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// Local; every rank gives the same shape and spread.
     ///
     /// ```
-    /// use dist_comm::{SingleComm, ThreadComm};
+    /// use dist_comm::ThreadComm;
     /// use local_array::{ArrayError, LocalArray};
     /// use ndarray::Ix2;
     ///
@@ -203,6 +205,23 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
 
     /// Zeros of the part that `dim_data` describes; the parts of all ranks must fit together. Collective.
     ///
+    /// ```
+    /// use dap_protocol::{DimData, DimDict};
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     // 5 elements over 2 ranks, rank 0 has 3 of them
+    ///     let range = [0..3, 3..5][comm.rank()].clone();
+    ///     let dim_data = DimData::new(vec![DimDict::block(5, 2, comm.rank(), range)?]);
+    ///     let a = LocalArray::<f64, Ix1, _>::from_dim_data(&dim_data, comm)?;
+    ///     assert_eq!((a.global_size(), a.local_size()), (5, [3, 2][comm.rank()]));
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`from_distarray`](LocalArrayBase::from_distarray), the same on every rank.
     pub fn from_dim_data(dim_data: &DimData, comm: C) -> Result<Self, ArrayError>
@@ -220,23 +239,24 @@ impl<T, D: Dimension, C: Communicator> LocalArray<T, D, C> {
 }
 
 /// New arrays with the distribution of this one, of any element type.
-///
-/// ```
-/// use dist_comm::ThreadComm;
-/// use dist_maps::Distribution;
-/// use local_array::{ArrayError, LocalArray};
-/// use ndarray::Ix1;
-///
-/// let sums = ThreadComm::run(2, |comm| {
-///     let cyclic = Distribution::over(2).shape([5]).cyclic(0).build()?;
-///     let a = LocalArray::<f32, Ix1, _>::zeros(&cyclic, comm)?;
-///     Ok::<_, ArrayError>((a.ones_like::<i16>()?.sum()?, a.full_like(2.5)?.sum()?))
-/// })?;
-/// assert_eq!(sums, [(5, 12.5); 2]);
-/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
-/// ```
 impl<S: Data, D: Dimension, C: Communicator + Clone> LocalArrayBase<S, D, C> {
     /// Zeros with the distribution of this array, of any element type. Local.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// let sums = ThreadComm::run(2, |comm| {
+    ///     let cyclic = Distribution::over(2).shape([5]).cyclic(0).build()?;
+    ///     let a = LocalArray::<f32, Ix1, _>::zeros(&cyclic, comm)?;
+    ///     assert!(!a.zeros_like::<bool>()?.any()? && !a.empty_like::<bool>()?.any()?);
+    ///     Ok::<_, ArrayError>((a.ones_like::<i16>()?.sum()?, a.full_like(2.5)?.sum()?))
+    /// })?;
+    /// assert_eq!(sums, [(5, 12.5); 2]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// [`ArrayError::Allocation`].
@@ -245,6 +265,7 @@ impl<S: Data, D: Dimension, C: Communicator + Clone> LocalArrayBase<S, D, C> {
     }
 
     /// An array to be filled, zero for now as [`empty`](LocalArray::empty) says, with the distribution of this one. Local.
+    /// Example: see [`zeros_like`](Self::zeros_like).
     ///
     /// # Errors
     /// [`ArrayError::Allocation`].
@@ -252,7 +273,7 @@ impl<S: Data, D: Dimension, C: Communicator + Clone> LocalArrayBase<S, D, C> {
         self.zeros_like()
     }
 
-    /// Ones with the distribution of this array. Local.
+    /// Ones with the distribution of this array. Local. Example: see [`zeros_like`](Self::zeros_like).
     ///
     /// # Errors
     /// [`ArrayError::Allocation`].
@@ -261,6 +282,7 @@ impl<S: Data, D: Dimension, C: Communicator + Clone> LocalArrayBase<S, D, C> {
     }
 
     /// One value everywhere, padding included, with the distribution of this array. Local.
+    /// Example: see [`zeros_like`](Self::zeros_like).
     ///
     /// # Errors
     /// [`ArrayError::Allocation`].

@@ -4,6 +4,7 @@
 //! few variables    the observations are dealt to the ranks; each multiplies its own, and the products are added up in
 //!                  order of rank, every rank the rows that it has of the result
 //! many variables   the variables are dealt to the ranks; each multiplies its own by those of every rank in turn
+//! reproducible     the observations are dealt to the ranks; sums of elements and of products are exact
 //! ```
 
 mod exactly;
@@ -32,12 +33,36 @@ type Kept<T> = <<T as Summable>::Mean as Floating>::Center;
 
 /// Variables whose covariances are to be taken, made by [`covariance`](LocalArrayBase::covariance).
 ///
+/// Choosing is local, [`cov`](Self::cov) and [`corrcoef`](Self::corrcoef) are collective.
+///
+/// Plain ones take two passes: the means are taken from the elements, and what is left is multiplied, as matrices. Those made
+/// [`reproducible`](Self::reproducible) come from exact sums of elements and of products, as
+/// [`Reproducible`](crate::Reproducible)'s.
+///
 /// | method | of `NumPy` | default |
 /// |---|---|---|
 /// | [`with`](Self::with) | `y`: more variables, of the same observations | none |
 /// | [`rowvar`](Self::rowvar) | `rowvar`: whether variables are rows, or columns | `true` |
 /// | [`bias`](Self::bias) | `bias`: whether to divide by the number of observations, or by one less | `false` |
 /// | [`ddof`](Self::ddof) | `ddof`: what to divide by less than the number, over `bias` | none |
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix2;
+///
+/// ThreadComm::run(2, |comm| {
+///     let columns = Distribution::over(2).shape([2, 4]).block(1).build()?;
+///     let a = LocalArray::<f64, Ix2, _>::from_fn(&columns, comm, |g| ((1 + g[0]) * g[1]) as f64)?; // 0 1 2 3, 0 2 4 6
+///     assert_eq!(a.covariance().ddof(0).cov()?.max()?, 5.0); // of 0 2 4 6
+///     assert_eq!(a.covariance().ddof(0).reproducible().cov()?.max()?, 5.0);
+///     let observations = a.covariance().rowvar(false); // four variables: the columns
+///     assert_eq!(observations.cov()?.global_shape(), [4, 4]);
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 #[must_use]
 pub struct Covariance<K, C> {
     /// Rows are variables, but for arrays of one dimension, as given.
@@ -64,9 +89,9 @@ where
     D: Dimension,
     C: Communicator + Clone,
 {
-    /// Covariances ([`cov`](Covariance::cov)) or correlations ([`corrcoef`](Covariance::corrcoef)) of the variables in this array: of
-    /// its rows, each a variable, each column an observation; of one dimension it is one variable. Local; what follows is
-    /// collective. The elements are copied as `f64`, complex ones as [`Complex64`](num_complex::Complex64).
+    /// Covariances ([`cov`](Covariance::cov)) or correlations ([`corrcoef`](Covariance::corrcoef)) of the variables in this
+    /// array: of its rows, each a variable, each column an observation; of one dimension it is one variable. Local; what
+    /// follows is collective. The elements are copied as `f64`, complex ones as [`Complex64`](num_complex::Complex64).
     ///
     /// ```
     /// use dist_comm::{Communicator, ThreadComm};
@@ -110,6 +135,7 @@ where
 
 impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
     /// More variables, of the same observations: `NumPy`'s `y`. Any distribution; complex where the others are. Local.
+    /// Example: see [`covariance`](LocalArrayBase::covariance).
     pub fn with<S, D, C2>(mut self, y: &LocalArrayBase<S, D, C2>) -> Self
     where
         S: Data<Elem: Summable<Mean: Floating<Center = K>>>,
@@ -126,18 +152,21 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
     }
 
     /// Whether rows are variables and columns observations, or the other way round. Local; every rank gives the same.
+    /// Example: see [`Covariance`].
     pub fn rowvar(mut self, rows: bool) -> Self {
         self.rowvar = rows;
         self
     }
 
     /// Whether to divide by the number of observations, instead of one less. Local; every rank gives the same.
+    /// Example: see [`covariance`](LocalArrayBase::covariance).
     pub fn bias(mut self, bias: bool) -> Self {
         self.bias = bias;
         self
     }
 
     /// Divides by the number of observations less `ddof`, whatever `bias` is. Local; every rank gives the same.
+    /// Example: see [`Covariance`].
     pub fn ddof(mut self, ddof: impl Into<f64>) -> Self {
         self.ddof = Some(ddof.into());
         self
@@ -145,13 +174,14 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
 
     /// The same bits for any distribution and number of ranks: products are added up exactly. A rank then has all variables
     /// of its share of the observations, and all products of one variable at a time. Local; every rank calls it or none.
+    /// Example: see [`Covariance`].
     pub fn reproducible(mut self) -> Self {
         self.exact = true;
         self
     }
 
     /// The covariances, of shape (variables, variables), of no dimension for one variable; rows in blocks over all ranks.
-    /// Collective; every rank gives the same arguments.
+    /// Collective; every rank gives the same arguments. Example: see [`covariance`](LocalArrayBase::covariance).
     ///
     /// Those of complex variables are of the first and the conjugate of the second. Where `ddof` leaves nothing to divide by
     /// they are infinite or NaN. Memory per rank: that of its elements, twice, and of one other rank's.
@@ -170,7 +200,8 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
     }
 
     /// The correlation coefficients: covariances over the standard deviations of both variables, cut off at -1 and 1. `bias` and
-    /// `ddof` change nothing. Shape and distribution as of [`cov`](Self::cov). Collective.
+    /// `ddof` change nothing. Shape and distribution as of [`cov`](Self::cov). Collective. Example: see
+    /// [`covariance`](LocalArrayBase::covariance).
     ///
     /// # Errors
     /// As [`cov`](Self::cov).

@@ -37,6 +37,7 @@ macro_rules! cumulations {
         }
 
         #[doc = concat!("The ", $what, " up to each element, cast to `A` and ", $done, " in it (`NumPy`'s `dtype=`). Collective.")]
+        #[doc = concat!("Example: see [`", stringify!($name), "`](Self::", stringify!($name), ").")]
         ///
         /// # Errors
         /// As [`cumsum`](Self::cumsum).
@@ -51,6 +52,7 @@ macro_rules! cumulations {
         }
 
         #[doc = concat!("The ", $what, " up to each element, ", $done, " in the type of `out` and written to what it owns. Collective.")]
+        #[doc = concat!("Example: see [`", stringify!($name), "`](Self::", stringify!($name), ").")]
         ///
         /// # Errors
         /// As [`cumsum`](Self::cumsum), and [`ArrayError::IncompatibleArray`] when `out` is not distributed as the result.
@@ -77,12 +79,15 @@ where
     C: Communicator + Clone,
 {
     cumulations! {
-        /// The sums of the elements up to each, along an axis; without one, of all elements in C order. Collective; every rank gives
-        /// the same axis, negative from the end.
+        /// The sums of the elements up to each, along an axis; without one, of all elements in C order. Collective; every
+        /// rank gives the same axis, negative from the end.
         ///
-        /// Along an axis the result has this array's shape and distribution. Without one it is of one dimension: distributed as
-        /// this array where that has one too, else in blocks over all ranks. The type is that of a [`sum`](Self::sum). Padding of the
-        /// result is zero.
+        /// Each rank adds up its own part; what stands before it the ranks along the axis find together by doubling (W. D.
+        /// Hillis and G. L. Steele, "Data parallel algorithms", 1986).
+        ///
+        /// Along an axis the result has this array's shape and distribution. Without one it is of one dimension: distributed
+        /// as this array where that has one too, else in blocks over all ranks. The type is that of a [`sum`](Self::sum).
+        /// Padding of the result is zero.
         ///
         /// ```
         /// use dist_comm::ThreadComm;
@@ -93,21 +98,40 @@ where
         /// let found = ThreadComm::run(2, |comm| {
         ///     let columns = Distribution::over(2).shape([2, 3]).block(1).build()?;
         ///     let a = LocalArray::<i16, Ix2, _>::from_fn(&columns, comm, |g| (g[0] * 3 + g[1]) as i16)?;
-        ///     Ok::<_, ArrayError>((a.cumsum(-1)?.gather_to(0)?, a.cumsum(None)?.gather_to(0)?, a.cumprod_as::<u8>(0)?.sum()?))
+        ///     let mut out = LocalArray::<f32, Ix2, _>::zeros(&columns, comm)?;
+        ///     a.cumsum_into(-1, &mut out)?;
+        ///     assert_eq!((out.max()?, a.cumsum_as::<u8>(-1)?.max()?), (12.0, 12));
+        ///     Ok::<_, ArrayError>((a.cumsum(-1)?.gather_to(0)?, a.cumsum(None)?.gather_to(0)?))
         /// })?;
         /// assert_eq!(found[0].0, Some(array![[0_i64, 1, 3], [3, 7, 12]].into_dyn()));
         /// assert_eq!(found[0].1, Some(array![0, 1, 3, 6, 10, 15].into_dyn()));
-        /// assert_eq!(found[0].2, 3 + 0 + 4 + 10);
         /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
         /// ```
         ///
         /// # Errors
-        /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for one
-        /// that differs between the ranks,
-        /// [`ArrayError::Plan`] where elements have to move and explicit lists leave an index out, [`ArrayError::Agreed`] when a
-        /// rank cannot have the memory, [`ArrayError::Comm`].
+        /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`]
+        /// for one that differs between the ranks, [`ArrayError::Plan`] where elements have to move and explicit lists leave
+        /// an index out, [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
         cumsum cumsum_as cumsum_into: "sums", "added up", Accumulator::add;
         /// The products of the elements up to each; all else as for [`cumsum`](Self::cumsum). Collective.
+        ///
+        /// ```
+        /// use dist_comm::ThreadComm;
+        /// use local_array::{ArrayError, LocalArray};
+        /// use ndarray::Ix1;
+        ///
+        /// ThreadComm::run(2, |comm| {
+        ///     let a = LocalArray::<i16, Ix1, _>::arange(1, 6, 1, "b", comm)?; // 1 2 3 4 5
+        ///     let products = a.cumprod(0)?; // 1 2 6 24 120
+        ///     assert_eq!((products.sum()?, products.get_item(&[-1])?), (153, 120));
+        ///     assert_eq!(a.cumprod_as::<f32>(None)?.max()?, 120.0);
+        ///     let mut out = a.zeros_like::<f64>()?;
+        ///     a.cumprod_into(0, &mut out)?;
+        ///     assert_eq!(out.sum()?, 153.0);
+        ///     Ok::<_, ArrayError>(())
+        /// })?;
+        /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+        /// ```
         ///
         /// # Errors
         /// As [`cumsum`](Self::cumsum).
@@ -319,7 +343,10 @@ where
     /// let traces = ThreadComm::run(4, |comm| {
     ///     let grid = Distribution::over(4).shape([3, 4]).block(0).block(1).build()?;
     ///     let a = LocalArray::<i8, Ix2, _>::from_fn(&grid, comm, |g| (10 * g[0] + g[1]) as i8)?;
-    ///     Ok::<_, ArrayError>((a.trace(0, 0, 1)?.sum()?, a.trace_as::<f32>(1, 0, 1)?.sum()?))
+    ///     let mut sum = a.trace_as::<f32>(1, 0, 1)?; // 1 + 12 + 23
+    ///     sum.fill(0.0);
+    ///     a.trace_into(1, 0, 1, &mut sum)?;
+    ///     Ok::<_, ArrayError>((a.trace(0, 0, 1)?.sum()?, sum.sum()?)) // 0 + 11 + 22
     /// })?;
     /// assert_eq!(traces, [(33, 36.0); 4]);
     /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
@@ -340,6 +367,7 @@ where
     }
 
     /// The sums of the diagonals, cast to `A` and added up in it (`NumPy`'s `dtype=`). Collective.
+    /// Example: see [`trace`](Self::trace).
     ///
     /// # Errors
     /// As [`diagonal`](Self::diagonal).
@@ -356,6 +384,7 @@ where
     }
 
     /// The sums of the diagonals, added up in the type of `out` and written to what it owns. Collective.
+    /// Example: see [`trace`](Self::trace).
     ///
     /// # Errors
     /// As [`diagonal`](Self::diagonal), and [`ArrayError::IncompatibleArray`] when `out` is not distributed as the result.

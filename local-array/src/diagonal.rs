@@ -21,8 +21,8 @@ where
     D: Dimension,
     C: Communicator + Clone,
 {
-    /// The elements whose index along `axis2` is `offset` more than that along `axis1` (`NumPy`'s `diagonal`): a copy. Collective;
-    /// every rank gives the same arguments. Local meaning: on [`part`](Self::part).
+    /// The elements whose index along `axis2` is `offset` more than that along `axis1` (`NumPy`'s `diagonal`): a copy.
+    /// Collective; every rank gives the same arguments. Local meaning: on [`part`](Self::part).
     ///
     /// Shape: the other dimensions in their order, the diagonal last. No element moves: along the diagonal the grid has the
     /// coordinates that it passes through, in blocks where both axes are in blocks. Padding of the other axes stays.
@@ -43,9 +43,10 @@ where
     /// ```
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for one
-    /// and the same axis twice, an index that explicit lists leave out, or arguments that differ between the ranks; [`ArrayError::Map`] where the diagonal of
-    /// axes that are not in blocks is longer than can be listed; [`ArrayError::Agreed`] when a rank cannot have the memory.
+    /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for
+    /// one and the same axis twice, an index that explicit lists leave out, or arguments that differ between the ranks;
+    /// [`ArrayError::Map`] where the diagonal of axes that are not in blocks is longer than can be listed;
+    /// [`ArrayError::Agreed`] when a rank cannot have the memory.
     pub fn diagonal(
         &self,
         offset: i64,

@@ -26,7 +26,7 @@ where
     D: Dimension,
     C: Communicator,
 {
-    /// A new array of `f` of each element, padding included. Local.
+    /// A new array of `f` of each element, padding included, distributed as this one is. Local.
     ///
     /// ```
     /// use dist_comm::{Communicator, ThreadComm};
@@ -49,7 +49,25 @@ where
         self.with_data(self.data.map(f), self.comm.clone())
     }
 
-    /// A new array of an operation on each element, padding included: [`map`](Self::map) for operations by name. Local.
+    /// A new array of an operation on each element, padding included, distributed as this one is: [`map`](Self::map) for
+    /// operations by name. Local.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, LocalArray, ufunc};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let a = LocalArray::<i32, Ix1, _>::arange(0, 4, 1, "b", comm)?;
+    ///     let squares = a.unary(ufunc::Square); // 0 1 4 9
+    ///     assert_eq!((squares.sum()?, squares.astype::<f32>().mean()?), (14, 3.5_f32));
+    ///     let mut other = squares.copy();
+    ///     other.fill(1);
+    ///     assert_eq!((other.sum()?, squares.sum()?), (4, 14));
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     pub fn unary<O: UnaryOperation<S::Elem>>(&self, op: O) -> LocalArray<O::Output, D, C>
     where
         S::Elem: Copy,
@@ -58,7 +76,8 @@ where
         self.each(|x| op.apply(x))
     }
 
-    /// The elements as another type, as `NumPy`'s `astype` has them (see [`Cast`](crate::Cast)), in a new array. Local.
+    /// The elements as another type, as `NumPy`'s `astype` has them (see [`Cast`](crate::Cast)), in a new array of the same
+    /// shape and distribution. Local. Example: see [`unary`](Self::unary).
     #[must_use]
     pub fn astype<U>(&self) -> LocalArray<U, D, C>
     where
@@ -68,7 +87,7 @@ where
         self.each(crate::Cast::cast)
     }
 
-    /// A copy of the array; the same as [`to_owned`](Self::to_owned). Local.
+    /// A copy of the array; the same as [`to_owned`](Self::to_owned). Local. Example: see [`unary`](Self::unary).
     #[must_use]
     pub fn copy(&self) -> LocalArray<S::Elem, D, C>
     where
@@ -104,6 +123,23 @@ where
     /// moves the other array alone, collective.
     ///
     /// Shapes, distributions and padding are those of [`binary`](Self::binary).
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, Equalised, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let a = LocalArray::<i64, Ix1, _>::arange(0, 4, 1, "b", comm)?; // 0 1 2 3
+    ///     let b = a.map(|x| 2 - x); // 2 1 0 -1
+    ///     assert_eq!(a.zip_map(&b, |x, y| x.max(y))?.sum()?, 2 + 1 + 2 + 3);
+    ///     let dealt = LocalArray::<i64, Ix1, _>::arange(0, 4, 1, "c", comm)?;
+    ///     assert!(a.zip_map(&dealt, |x, y| x * y).is_err()); // lies elsewhere
+    ///     assert_eq!(a.zip_map(Equalised(&dealt), |x, y| x * y)?.sum()?, 14); // collective
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`binary`](Self::binary).
@@ -247,7 +283,7 @@ where
 
     /// An operation on each element where `mask` is true, written to `out`, which is left alone elsewhere: `NumPy`'s `where`.
     /// The mask is an array of `bool` or one value; it broadcasts to `out` as this array does. Local; with an `Equalised`
-    /// mask collective.
+    /// mask collective. Example: see [`unary_into`](Self::unary_into).
     ///
     /// # Errors
     /// As [`unary_into`](Self::unary_into).
@@ -276,7 +312,7 @@ where
     }
 
     /// An operation on each element and `other`'s, written to `out`. Local; with [`Equalised`](crate::Equalised) collective,
-    /// and both arrays are brought to `out` where they are not there.
+    /// and both arrays are brought to `out` where they are not there. Example: see [`unary_into`](Self::unary_into).
     ///
     /// # Errors
     /// As [`unary_into`](Self::unary_into); with `Equalised` as [`redistribute`](Self::redistribute).
@@ -425,6 +461,26 @@ where
     ///
     /// Padding is changed too where both have the same, and left alone otherwise.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, LocalArray, ufunc};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let mut a = LocalArray::<f64, Ix1, _>::arange(0, 4, 1, "b", comm)?; // 0 1 2 3
+    ///     let ones = a.ones_like::<i8>()?;
+    ///     a.zip_map_inplace(&ones, |x, one| *x += 2.0 * f64::from(one))?; // 2 3 4 5
+    ///     a.binary_inplace(ufunc::Multiply, 10.0)?; // 20 30 40 50
+    ///     assert_eq!(a.sum()?, 140.0);
+    ///     a.assign(&ones.astype::<f64>())?;
+    ///     assert_eq!(a.sum()?, 4.0);
+    ///     a.assign(0.5)?;
+    ///     assert_eq!(a.sum()?, 2.0);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ArrayError::IncompatibleArray`], the same on every rank; nothing is changed then.
     pub fn zip_map_inplace<T: Copy>(
@@ -443,7 +499,7 @@ where
     }
 
     /// Replaces each element by an operation on it and the one of `other`. Local; with [`Equalised`](crate::Equalised)
-    /// collective.
+    /// collective. Example: see [`zip_map_inplace`](Self::zip_map_inplace).
     ///
     /// # Errors
     /// As [`zip_map_inplace`](Self::zip_map_inplace).
@@ -461,6 +517,7 @@ where
     }
 
     /// Copies the elements of `other`, or one value, into this array. Local; with [`Equalised`](crate::Equalised) collective.
+    /// Example: see [`zip_map_inplace`](Self::zip_map_inplace).
     ///
     /// # Errors
     /// As [`zip_map_inplace`](Self::zip_map_inplace).

@@ -52,6 +52,7 @@ pub struct HaloExchanger<C> {
 
 impl<C: Communicator> HaloExchanger<C> {
     /// Plans the exchange for arrays of this distribution, corners included. Local; every rank gives the same distribution.
+    /// Example: see [`HaloExchanger`].
     ///
     /// # Errors
     /// [`ArrayError::InvalidBaseComm`], [`ArrayError::Plan`].
@@ -60,6 +61,26 @@ impl<C: Communicator> HaloExchanger<C> {
     }
 
     /// The same, without corners if a stencil needs none. Local; every rank chooses the same.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::{Corners, Distribution};
+    /// use local_array::{ArrayError, HaloExchanger, LocalArray};
+    /// use ndarray::Ix2;
+    ///
+    /// ThreadComm::run(4, |comm| {
+    ///     let grid = Distribution::over(4).shape([4, 4]).block(0).block(1).padding(1).build()?; // 2 × 2 blocks of 2 × 2
+    ///     let mut halo = HaloExchanger::with_corners(&grid, Corners::Skipped, comm)?;
+    ///     assert_eq!(halo.plan().recvs().len(), 2); // the two ranks beside this one
+    ///     assert_eq!(HaloExchanger::new(&grid, comm)?.plan().recvs().len(), 3); // and the one across
+    ///     let mut a = LocalArray::<u8, Ix2, _>::zeros(&grid, comm)?;
+    ///     a.owned_mut().fill(1);
+    ///     halo.exchange(&mut a)?; // collective
+    ///     assert_eq!(a.local().map(|&x| i32::from(x)).sum(), 8); // of 3 × 3; the corner is not filled
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -84,13 +105,13 @@ impl<C: Communicator> HaloExchanger<C> {
         })
     }
 
-    /// The plan of this rank. Local.
+    /// The plan of this rank. Local. Example: see [`with_corners`](Self::with_corners).
     pub fn plan(&self) -> &HaloPlan {
         &self.plan
     }
 
     /// Fills the padding of `array` from the ranks that own its elements; on a periodic axis from the other end too. Without
-    /// padding there is nothing to do. Collective.
+    /// padding there is nothing to do. Collective. Example: see [`HaloExchanger`].
     ///
     /// # Errors
     /// [`ArrayError::IncompatibleArray`] when the array is not distributed as planned, the same on every rank;

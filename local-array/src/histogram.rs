@@ -21,7 +21,7 @@ use crate::{
 };
 use bins::Edges;
 
-/// A histogram to be taken, made by [`histogram`](LocalArrayBase::histogram).
+/// A histogram to be taken, made by [`histogram`](LocalArrayBase::histogram), whose example has all of these methods.
 ///
 /// Bins are half open, `[edge, next edge)`, but for the last one, which has both its edges. Elements outside, and NaN, are not
 /// counted. Each method is collective and gives the values, one a bin, and the edges, one more, in `f64`: the same on every
@@ -55,7 +55,9 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     ///     let (counts, edges) = a.histogram(2).count()?;
     ///     assert_eq!((counts, edges), (array![4, 4], array![0.0, 3.5, 7.0]));
     ///     assert_eq!(a.histogram(2).range(0.0, 4.0).density()?.0, array![0.2, 0.3]);
-    ///     a.histogram([0.0, 1.0, 6.0]).weighted(&a)
+    ///     let uneven = a.histogram([0.0, 1.0, 6.0]);
+    ///     assert_eq!(uneven.weighted_density(&a)?.0, array![0.0, 0.2]); // 21 of 21, over a width of 5
+    ///     uneven.weighted(&a)
     /// })?;
     /// assert_eq!(found[0].0, array![0.0, 21.0]);
     /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
@@ -73,7 +75,7 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 
 impl<T, C> Histogram<'_, T, C> {
     /// Bins of one width between these two, instead of between the least and the greatest element. Not looked at where the
-    /// edges are given. Local; every rank gives the same.
+    /// edges are given. Local; every rank gives the same. Example: see [`histogram`](LocalArrayBase::histogram).
     pub fn range(mut self, low: f64, high: f64) -> Self {
         self.range = Some((low, high));
         self
@@ -81,12 +83,13 @@ impl<T, C> Histogram<'_, T, C> {
 }
 
 impl<T: Ordered + Cast<f64>, C: Communicator> Histogram<'_, T, C> {
-    /// How many elements are in each bin. Collective.
+    /// How many elements are in each bin, of shape (bins,), and the edges, (bins + 1,). Collective. Example: see
+    /// [`histogram`](LocalArrayBase::histogram).
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::Argument`] for no bin, edges that fall, and a range that falls or is not finite
-    /// (that of the elements too); [`ArrayError::IncompatibleArray`] for weights that lie elsewhere; [`ArrayError::Agreed`] when a
-    /// rank cannot have the memory for the bins; [`ArrayError::Comm`].
+    /// (that of the elements too); [`ArrayError::IncompatibleArray`] for weights that lie elsewhere; [`ArrayError::Agreed`]
+    /// when a rank cannot have the memory for the bins; [`ArrayError::Comm`].
     pub fn count(&self) -> Taken<i64> {
         let (edges, mut counts) = self.asked::<i64>("count", Ok(()))?;
         if let Some(elements) = counted_elements(self.part, &self.stored, &self.all()) {
@@ -101,8 +104,8 @@ impl<T: Ordered + Cast<f64>, C: Communicator> Histogram<'_, T, C> {
         Ok((counts.into(), edges.into_array()))
     }
 
-    /// The probability density in each bin: counts over their sum and the widths (`NumPy`'s `density=True`, `DistArray`'s `normed`).
-    /// Collective.
+    /// The probability density in each bin: counts over their sum and the widths (`NumPy`'s `density=True`, `DistArray`'s
+    /// `normed`). Collective. Example: see [`histogram`](LocalArrayBase::histogram).
     ///
     /// # Errors
     /// As [`count`](Self::count).
@@ -113,6 +116,7 @@ impl<T: Ordered + Cast<f64>, C: Communicator> Histogram<'_, T, C> {
     }
 
     /// The sum of the weights of the elements in each bin, of their type. Collective.
+    /// Example: see [`histogram`](LocalArrayBase::histogram).
     ///
     /// # Errors
     /// As [`count`](Self::count).
@@ -126,6 +130,7 @@ impl<T: Ordered + Cast<f64>, C: Communicator> Histogram<'_, T, C> {
     }
 
     /// The density of the weights in each bin, of the type of their mean. Collective.
+    /// Example: see [`histogram`](LocalArrayBase::histogram).
     ///
     /// # Errors
     /// As [`count`](Self::count).

@@ -12,32 +12,33 @@ use crate::agreement::in_step_with;
 use crate::{ArrayError, IndexMode, LocalArrayBase};
 
 /// Local positions and global indices. All of it is local.
-///
-/// ```
-/// use dist_comm::{Communicator, ThreadComm};
-/// use dist_maps::Distribution;
-/// use local_array::{ArrayError, LocalArray};
-/// use ndarray::Ix1;
-///
-/// ThreadComm::run(2, |comm| {
-///     let cyclic = Distribution::over(2).shape([5]).cyclic(0).build()?;
-///     let a = LocalArray::<f64, Ix1, _>::zeros(&cyclic, comm)?;
-///     assert_eq!(a.local_from_global(&[3]), [None, Some(vec![1])][comm.rank()]);
-///     assert_eq!(a.global_from_local(&[1]), Some(vec![2 + comm.rank() as i64]));
-///     Ok::<_, ArrayError>(())
-/// })?;
-/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
-/// ```
 impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// The local position of a global index, one number per dimension; `None` where this rank does not store it. Local.
     ///
     /// Padding is stored, so its positions are found too.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let cyclic = Distribution::over(2).shape([5]).cyclic(0).build()?;
+    ///     let a = LocalArray::<f64, Ix1, _>::zeros(&cyclic, comm)?;
+    ///     assert_eq!(a.local_from_global(&[3]), [None, Some(vec![1])][comm.rank()]);
+    ///     assert_eq!(a.global_from_local(&[1]), Some(vec![2 + comm.rank() as i64]));
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     #[must_use]
     pub fn local_from_global(&self, global: &[i64]) -> Option<Vec<usize>> {
         self.part.local_from_global(global)
     }
 
-    /// The global index of a local position, padding included; `None` beyond what is stored. Local.
+    /// The global index of a local position, one number per dimension, padding included; `None` beyond what is stored. Local.
+    /// Example: see [`local_from_global`](Self::local_from_global).
     #[must_use]
     pub fn global_from_local(&self, local: &[usize]) -> Option<Vec<i64>> {
         self.part.global_from_local(local)
@@ -79,7 +80,8 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
             .zip(self.part.global_of(axis, len - 1)))
     }
 
-    /// The flat index of a global one, in C order over the global shape; back by [`unpack_index`](Self::unpack_index). Local.
+    /// The flat index of a global one, in C order over the global shape; back by [`unpack_index`](Self::unpack_index), whose
+    /// example has both. Local.
     ///
     /// # Errors
     /// [`ArrayError::InvalidDimension`] when there is not one number per dimension, [`ArrayError::OutOfBounds`] when one lies
@@ -110,16 +112,19 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// The global index of a flat one: the inverse of [`pack_index`](Self::pack_index). Local.
     ///
     /// ```
-    /// use dist_comm::SingleComm;
+    /// use dist_comm::ThreadComm;
     /// use dist_maps::Distribution;
-    /// use local_array::LocalArray;
+    /// use local_array::{ArrayError, LocalArray};
     /// use ndarray::Ix3;
     ///
-    /// let whole = Distribution::over(1).shape([16, 16, 2]).build()?;
-    /// let a = LocalArray::<u8, Ix3, _>::zeros(&whole, SingleComm::new())?;
-    /// assert_eq!(a.pack_index(&[3, 4, 1])?, 105);
-    /// assert_eq!(a.unpack_index(105)?, [3, 4, 1]);
-    /// # Ok::<(), local_array::ArrayError>(())
+    /// ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([16, 16, 2]).block(0).build()?;
+    ///     let a = LocalArray::<u8, Ix3, _>::zeros(&blocks, comm)?;
+    ///     assert_eq!(a.pack_index(&[3, 4, 1])?, 3 * 32 + 4 * 2 + 1);
+    ///     assert_eq!(a.unpack_index(105)?, [3, 4, 1]);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     ///
     /// # Errors
@@ -142,7 +147,7 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 
 impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// The element at a local position; `None` beyond what is stored. By global index it is
-    /// [`checked_getitem`](Self::checked_getitem). Local.
+    /// [`checked_getitem`](Self::checked_getitem). Local. Example: see [`set`](Self::set).
     #[must_use]
     pub fn get(&self, local: &[usize]) -> Option<S::Elem>
     where
@@ -179,25 +184,26 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 }
 
 /// Setting elements that this rank stores. Local.
-///
-/// ```
-/// use dist_comm::{Communicator, ThreadComm};
-/// use dist_maps::Distribution;
-/// use local_array::{ArrayError, LocalArray};
-/// use ndarray::Ix1;
-///
-/// ThreadComm::run(2, |comm| {
-///     let blocks = Distribution::over(2).shape([4]).block(0).build()?;
-///     let mut a = LocalArray::<i32, Ix1, _>::zeros(&blocks, comm)?;
-///     assert!(a.set(&[0], 5)); // of each rank the first
-///     assert_eq!(a.checked_setitem(&[3], 9), comm.rank() == 1);
-///     assert_eq!(a.local().to_vec(), [[5, 0], [5, 9]][comm.rank()]);
-///     Ok::<_, ArrayError>(())
-/// })?;
-/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
-/// ```
 impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// Sets the element at a local position; false beyond what is stored. Local.
+    ///
+    /// ```
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([4]).block(0).build()?;
+    ///     let mut a = LocalArray::<i32, Ix1, _>::zeros(&blocks, comm)?;
+    ///     assert!(a.set(&[0], 5)); // of each rank the first
+    ///     assert_eq!(a.checked_setitem(&[3], 9), comm.rank() == 1);
+    ///     assert_eq!((a.get(&[0]), a.get(&[2])), (Some(5), None));
+    ///     assert_eq!(a.local().to_vec(), [[5, 0], [5, 9]][comm.rank()]);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     pub fn set(&mut self, local: &[usize], value: S::Elem) -> bool {
         match self.data.view_mut().into_dyn().get_mut(IxDyn(local)) {
             Some(slot) => {
@@ -209,7 +215,7 @@ impl<S: DataMut, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     }
 
     /// Sets the element at a global index; false where this rank does not store it. Local: when every rank calls it, each
-    /// copy of the element is set, in padding too.
+    /// copy of the element is set, in padding too. Example: see [`set`](Self::set).
     pub fn checked_setitem(&mut self, global: &[i64], value: S::Elem) -> bool {
         match self.local_from_global(global) {
             Some(local) => self.set(&local, value),
@@ -269,8 +275,8 @@ where
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::InvalidDimension`] when there is not one number per dimension,
-    /// [`ArrayError::OutOfBounds`], [`ArrayError::Argument`] for an index that explicit lists leave out or that differs between the ranks,
-    /// [`ArrayError::Comm`].
+    /// [`ArrayError::OutOfBounds`], [`ArrayError::Argument`] for an index that explicit lists leave out or that differs
+    /// between the ranks, [`ArrayError::Comm`].
     pub fn get_item(&self, index: &[i64]) -> Result<S::Elem, ArrayError> {
         let found = self.inside(index).and_then(|global| {
             let owner = self.distribution().owner(&global);
@@ -308,9 +314,9 @@ where
     D: Dimension,
     C: Communicator,
 {
-    /// Sets the element at a global index (`NumPy`'s `a[i, j, …] = value`), in every copy that is stored, padding included. Every
-    /// rank calls it with the same arguments; nothing is sent. Negative numbers count from the end. Local meaning:
-    /// [`set`](Self::set).
+    /// Sets the element at a global index (`NumPy`'s `a[i, j, …] = value`), in every copy that is stored, padding included.
+    /// Collective: every rank calls it with the same arguments, though nothing is sent. Negative numbers count from the end.
+    /// Local meaning: [`set`](Self::set). Example: see [`get_item`](Self::get_item).
     ///
     /// # Errors
     /// As [`get_item`](Self::get_item), the same on every rank.

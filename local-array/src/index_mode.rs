@@ -2,7 +2,9 @@
 
 use crate::ArrayError;
 
-/// What an index outside `0..n` means: `NumPy`'s `mode` of [`take`](crate::LocalArrayBase::take), `put` and `choose`.
+/// What an index outside `0..n` means: `NumPy`'s `mode` of [`take`](crate::LocalArrayBase::take),
+/// [`put`](crate::LocalArrayBase::put) and [`choose`](crate::LocalArrayBase::choose), whose examples have it. Every rank gives
+/// the same.
 ///
 /// | index, of 5 | `Raise` | `Wrap` | `Clip` |
 /// |---|---|---|---|

@@ -12,7 +12,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Indices that every rank gives alike: one number, a list, or an `ndarray` of any dimension. Sealed.
+/// Indices that every rank gives alike: one number, a list, or an `ndarray` of any dimension. Sealed. Example: see
+/// [`take`](crate::LocalArrayBase::take).
 ///
 /// For indices that are spread over the ranks themselves see [`take_at`](crate::LocalArrayBase::take_at),
 /// [`take_at_along`](crate::LocalArrayBase::take_at_along) and [`put_at`](crate::LocalArrayBase::put_at).

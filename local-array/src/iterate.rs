@@ -13,7 +13,8 @@ use crate::cow::LocalArrayCow;
 use crate::{ArrayError, LocalArrayBase};
 
 /// Elements of this rank with their global indices, in local C order: what
-/// [`ndenumerate`](LocalArrayBase::ndenumerate) and [`ndenumerate_stored`](LocalArrayBase::ndenumerate_stored) give.
+/// [`ndenumerate`](LocalArrayBase::ndenumerate), which has an example, and
+/// [`ndenumerate_stored`](LocalArrayBase::ndenumerate_stored) give. Local.
 #[derive(Debug)]
 pub struct GlobalIterator<'a, T, D> {
     elements: Iter<'a, T, D>,
@@ -58,7 +59,8 @@ where
     /// Each element that this rank stores, with its global index and whether the rank owns it or it is padding. Local: padding
     /// has the value it was given last, by [`exchange_halo`](LocalArrayBase::exchange_halo) or otherwise.
     ///
-    /// For each element with all its neighbours see [`map_windows`](LocalArrayBase::map_windows).
+    /// For each element with all its neighbours see [`map_windows`](LocalArrayBase::map_windows). Example: see
+    /// [`ndenumerate`](Self::ndenumerate).
     pub fn ndenumerate_stored(&self) -> impl Iterator<Item = (Vec<i64>, &S::Elem, bool)> + '_ {
         let stored: Vec<Range<usize>> = self.data.shape().iter().map(|&n| 0..n).collect();
         let mut all = self.iterate(self.data.view(), &stored);
@@ -95,12 +97,12 @@ where
         }
     }
 
-    /// Access by global index, under `DistArray`'s name: see [`GlobalIndex`]. Local.
+    /// Access by global index, under `DistArray`'s name. Local. Example: see [`GlobalIndex`].
     pub fn global_index(&self) -> GlobalIndex<&Self> {
         GlobalIndex(self)
     }
 
-    /// The same for writing: see [`GlobalIndex`]. Local.
+    /// The same for writing. Local. Example: see [`GlobalIndex`].
     pub fn global_index_mut(&mut self) -> GlobalIndex<&mut Self> {
         GlobalIndex(self)
     }
@@ -182,6 +184,7 @@ impl<T, D: Dimension> FusedIterator for GlobalIterator<'_, T, D> {}
 ///     let mut a = LocalArray::<i64, Ix1, _>::zeros(&blocks, comm)?;
 ///     a.global_index_mut().checked_setitem(&[4], 7);
 ///     let index = a.global_index();
+///     assert_eq!(index.get_slice(&[(3..6).into()])?.sum()?, 7); // collective
 ///     Ok::<_, ArrayError>((index.checked_getitem(&[4]), index.global_to_local(&[4]), index.local_to_global(&[0])))
 /// })?;
 /// assert_eq!(seen, [(None, None, Some(vec![0])), (Some(7), Some(vec![1]), Some(vec![3]))]);
@@ -191,19 +194,19 @@ impl<T, D: Dimension> FusedIterator for GlobalIterator<'_, T, D> {}
 pub struct GlobalIndex<A>(A);
 
 impl<'a, S: RawData, D: Dimension, C: Communicator> GlobalIndex<&'a LocalArrayBase<S, D, C>> {
-    /// [`LocalArrayBase::local_from_global`]. Local.
+    /// [`LocalArrayBase::local_from_global`]. Local. Example: see [`GlobalIndex`].
     #[must_use]
     pub fn global_to_local(&self, global: &[i64]) -> Option<Vec<usize>> {
         self.0.local_from_global(global)
     }
 
-    /// [`LocalArrayBase::global_from_local`]. Local.
+    /// [`LocalArrayBase::global_from_local`]. Local. Example: see [`GlobalIndex`].
     #[must_use]
     pub fn local_to_global(&self, local: &[usize]) -> Option<Vec<i64>> {
         self.0.global_from_local(local)
     }
 
-    /// [`LocalArrayBase::checked_getitem`]. Local.
+    /// [`LocalArrayBase::checked_getitem`]. Local. Example: see [`GlobalIndex`].
     #[must_use]
     pub fn checked_getitem(&self, global: &[i64]) -> Option<S::Elem>
     where
@@ -212,10 +215,10 @@ impl<'a, S: RawData, D: Dimension, C: Communicator> GlobalIndex<&'a LocalArrayBa
         self.0.checked_getitem(global)
     }
 
-    /// [`LocalArrayBase::slice`]. Collective.
+    /// [`LocalArrayBase::slice`]. Collective. Example: see [`GlobalIndex`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`LocalArrayBase::slice`].
     pub fn get_slice(
         &self,
         items: &[Index],
@@ -229,7 +232,7 @@ impl<'a, S: RawData, D: Dimension, C: Communicator> GlobalIndex<&'a LocalArrayBa
 }
 
 impl<S: DataMut, D: Dimension, C: Communicator> GlobalIndex<&mut LocalArrayBase<S, D, C>> {
-    /// [`LocalArrayBase::checked_setitem`]. Local.
+    /// [`LocalArrayBase::checked_setitem`]. Local. Example: see [`GlobalIndex`].
     pub fn checked_setitem(&mut self, global: &[i64], value: S::Elem) -> bool {
         self.0.checked_setitem(global, value)
     }

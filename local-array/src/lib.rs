@@ -120,8 +120,6 @@ mod transpose;
 pub mod ufunc;
 mod windows;
 
-#[doc(hidden)]
-pub use average::WeightsOf;
 pub use average::{Unweighted, Weights};
 pub use base::{LocalArray, LocalArrayBase, LocalArrayView, LocalArrayViewMut};
 pub use cart::{CartComm, init_comm};

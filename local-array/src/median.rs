@@ -14,7 +14,7 @@ use crate::{
     Sortable, Summable,
 };
 
-/// Elements that have a [`median`](LocalArrayBase::median): all types.
+/// Elements that have a [`median`](LocalArrayBase::median), which has an example: all types.
 pub trait Middle: Sortable + Ordered + Summable {}
 
 impl<T: Sortable + Ordered + Summable> Middle for T {}
@@ -87,7 +87,9 @@ where
     /// The median of all elements: the one in the middle of their order, or the mean of the two there; NaN where there is one,
     /// and of no element. The type is that of a [`mean`](Self::mean). Collective.
     ///
-    /// Found by bisection of what the ranks hold, each of which sorts its own part; nothing is gathered.
+    /// Found by bisection of what the ranks hold, each of which sorts its own part, with the weighted median of the ranks' own
+    /// medians (E. L. G. Saukas and S. W. Song, "A note on parallel selection on coarse-grained multicomputers", 1999); no more
+    /// than the last few thousand candidates are gathered.
     ///
     /// ```
     /// use dist_comm::ThreadComm;
@@ -98,7 +100,10 @@ where
     /// let medians = ThreadComm::run(3, |comm| {
     ///     let rows = Distribution::over(3).shape([5, 2]).block(0).build()?;
     ///     let a = LocalArray::<i32, Ix2, _>::from_fn(&rows, comm, |g| (g[0] * g[0] + g[1]) as i32)?;
-    ///     Ok::<_, ArrayError>((a.median()?, a.over(0).median()?.sum()?)) // 4.5; 4 and 5
+    ///     let mut medians = a.over(0).median()?; // 4 and 5
+    ///     medians.fill(0.0);
+    ///     a.over(0).median_into(&mut medians)?;
+    ///     Ok::<_, ArrayError>((a.median()?, medians.sum()?))
     /// })?;
     /// assert_eq!(medians, [(4.5, 9.0); 3]);
     /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
@@ -116,7 +121,8 @@ where
 }
 
 impl<T: Middle, C: Communicator + Clone> Over<'_, T, C> {
-    /// The medians, of the type of a mean; NaN of no element. Collective.
+    /// The medians, of the type of a mean; NaN of no element. Collective. Shape and distribution as [`Over`] says. Example: see
+    /// [`median`](LocalArrayBase::median) of the whole.
     ///
     /// Where a reduced axis is distributed, elements move so that each output has its own on one rank; where there are fewer
     /// outputs than ranks, each is found by bisection of what the ranks hold.
@@ -129,7 +135,7 @@ impl<T: Middle, C: Communicator + Clone> Over<'_, T, C> {
         Ok(result)
     }
 
-    /// The same, written to what `out` owns. Collective.
+    /// The same, written to what `out` owns. Collective. Example: see [`median`](LocalArrayBase::median) of the whole.
     ///
     /// # Errors
     /// As [`sum_into`](Self::sum_into).

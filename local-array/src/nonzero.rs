@@ -116,6 +116,22 @@ where
     ///
     /// The result is one-dimensional, in blocks, as [`nonzero`](Self::nonzero) has it.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::{Ix1, array};
+    ///
+    /// let kept = ThreadComm::run(2, |comm| {
+    ///     let a = LocalArray::<i64, Ix1, _>::arange(0, 6, 1, "c", comm)?;
+    ///     let even = a.remainder(2)?.equal(0)?;
+    ///     let kept = a.compress_where(&even)?;
+    ///     assert_eq!(kept.dist(), "b");
+    ///     kept.gather_to(0)
+    /// })?;
+    /// assert_eq!(kept[0], Some(array![0, 2, 4]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// The same on every rank: [`ArrayError::IncompatibleArray`] for another distribution, [`ArrayError::Argument`] when that is
     /// so on some ranks alone; as [`nonzero`](Self::nonzero).

@@ -17,7 +17,8 @@ use num_complex::{Complex, Complex32, Complex64};
 ///
 /// ```
 /// use local_array::Arithmetic;
-/// assert_eq!((250_u8.plus(10), 7_i32.over(0), (-7_i32).modulo(3)), (4, 0, -1));
+/// assert_eq!((250_u8.plus(10), 0_u8.minus(1), 1_u8.negated()), (4, 255, 255)); // wraps
+/// assert_eq!((7_i32.times(2), 7_i32.over(2), 7_i32.over(0), (-7_i32).modulo(3)), (14, 3, 0, -1));
 /// ```
 pub trait Arithmetic: Element {
     /// One.
@@ -31,7 +32,7 @@ pub trait Arithmetic: Element {
     /// `self * other`.
     #[must_use]
     fn times(self, other: Self) -> Self;
-    /// `self / other`.
+    /// `self / other`; of complex numbers by R. L. Smith's method ("Algorithm 116: complex division", 1962).
     #[must_use]
     fn over(self, other: Self) -> Self;
     /// The remainder of [`over`](Self::over), with the sign of `self`.
@@ -48,7 +49,8 @@ pub trait Arithmetic: Element {
 ///
 /// ```
 /// use local_array::Bitwise;
-/// assert_eq!((6_u8.and(3), true.xor(true), 0_u8.inverted()), (2, false, 255));
+/// assert_eq!((6_u8.and(3), 6_u8.or(3), 6_u8.xor(3), 0_u8.inverted()), (2, 7, 5, 255));
+/// assert_eq!((true.or(false), true.xor(true)), (true, false));
 /// ```
 pub trait Bitwise: Element {
     /// `self & other`.
@@ -72,8 +74,8 @@ pub trait Bitwise: Element {
 ///
 /// ```
 /// use local_array::Ordered;
-/// assert_eq!((2_i32.lesser(3), 1.0_f64.is_less(f64::NAN)), (2, false));
-/// assert!(1.0_f64.greater(f64::NAN).is_nan());
+/// assert_eq!((2_i32.lesser(3), 2_i32.is_less(2), 2_i32.is_at_most(2)), (2, false, true));
+/// assert!(1.0_f64.greater(f64::NAN).is_nan() && !1.0_f64.is_less(f64::NAN));
 /// ```
 pub trait Ordered: Element {
     /// The lesser; NaN where one is NaN.

@@ -19,7 +19,7 @@ mod sealed {
 }
 
 /// An operand of an array of dimension `D`, with elements of type `T`: an array by reference, one value for all, or
-/// [`Equalised`]. Sealed.
+/// [`Equalised`], which has an example. Sealed. Local.
 pub trait Operand<T, D: Dimension>: sealed::Sealed {
     /// Dimension of the result: the larger of the two.
     type Dim: Dimension;

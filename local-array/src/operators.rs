@@ -83,7 +83,27 @@ macro_rules! operator {
             C: Communicator,
         {$(
             #[doc = concat!("`self ", $sign, "= other`, element by element; a method, because an operator could not say that ")]
-            #[doc = "the arrays do not fit. Local."]
+            #[doc = "the arrays do not fit. Local; collective with [`Equalised`]."]
+            ///
+            /// ```
+            /// use dist_comm::ThreadComm;
+            /// use dist_maps::Distribution;
+            /// use local_array::{ArrayError, LocalArray};
+            /// use ndarray::Ix1;
+            ///
+            /// ThreadComm::run(2, |comm| {
+            ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
+            ///     let mut a = LocalArray::<i64, Ix1, _>::full(&blocks, comm, 7)?;
+            ///     let mut b = LocalArray::<i64, Ix1, _>::full(&blocks, comm, 2)?;
+            #[doc = concat!("    assert_eq!((&a ", $sign, " &b)?.max()?, 7 ", $sign, " 2); // an array, where the two fit")]
+            #[doc = concat!("    assert_eq!((&a ", $sign, " 2).max()?, 7 ", $sign, " 2);")]
+            #[doc = concat!("    a.", stringify!($try), "(&b)?;")]
+            #[doc = concat!("    b ", $sign, "= 1;")]
+            #[doc = concat!("    assert_eq!((a.max()?, b.max()?), (7 ", $sign, " 2, 2 ", $sign, " 1));")]
+            ///     Ok::<_, ArrayError>(())
+            /// })?;
+            /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+            /// ```
             ///
             /// # Errors
             /// As [`zip_map_inplace`](Self::zip_map_inplace).

@@ -15,7 +15,8 @@ pub(crate) use plan::{
     Plan, all_places, counted, counted_elements, elements_by_output, with_block,
 };
 
-/// The axes of a reduction: one, several, or all of them. Negative ones count from the end.
+/// The axes of a reduction: one, several, or all of them. Negative ones count from the end. In use in the examples of
+/// [`over`](LocalArrayBase::over) and [`Over::sum`]. Every rank gives the same.
 ///
 /// ```
 /// use local_array::Axes;
@@ -63,8 +64,8 @@ impl<const N: usize> From<[i32; N]> for Axes {
     }
 }
 
-/// A reduction over some axes of an array, made by [`over`](LocalArrayBase::over): what is reduced is said, how is to be
-/// chosen.
+/// A reduction over some axes of an array, made by [`over`](LocalArrayBase::over), which has an example: what is reduced is said,
+/// how is to be chosen.
 ///
 /// Every rank calls the same reduction (each is *collective*, on a [`part`](LocalArrayBase::part) local), with the same axes
 /// and arguments. The result has the kept axes, distributed as they were (bounds, block sizes, indices and padding stay); each
@@ -87,8 +88,9 @@ impl<const N: usize> From<[i32; N]> for Axes {
 /// # Order
 /// Two runs give the same bits, in any memory order. On a rank, the elements of an output stand in C order of the reduced
 /// axes. Where the last axis is reduced, sums take leaves of 128 of them with eight partial sums each; where it is kept,
-/// leaves of 128, four at a time; the last leaf has what is left. Leaves are added two by two, as a binary counter carries, then the ranks of a group as a
-/// binomial tree by rank.
+/// leaves of 128, four at a time; the last leaf has what is left. Leaves are added two by two, as a binary counter carries: this
+/// is pairwise summation, whose error grows with the logarithm of the number of elements (N. J. Higham, "The accuracy of floating
+/// point summation", 1993). Then come the ranks of a group, as a binomial tree by rank.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Over<'a, T, C> {
@@ -135,6 +137,7 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 
 impl<T, C> Over<'_, T, C> {
     /// Keeps the reduced axes, with one element each. Local; every rank calls it or none.
+    /// Example: see [`over`](LocalArrayBase::over).
     pub fn keepdims(mut self) -> Self {
         self.keepdims = true;
         self

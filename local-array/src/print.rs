@@ -15,7 +15,7 @@ pub use self::words::Printed;
 
 use crate::{ArrayError, LocalArrayBase};
 
-/// How arrays become text; the names and defaults are `NumPy`'s. [`set_printoptions`] sets them.
+/// How arrays become text; the names and defaults are `NumPy`'s. [`set_printoptions`] sets them and has an example. Local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PrintOptions {
     /// Digits after the decimal point, at most: 8.
@@ -46,7 +46,7 @@ thread_local! {
     static OPTIONS: Cell<PrintOptions> = Cell::new(PrintOptions::default());
 }
 
-/// The options in force on this rank: on this thread; see [`set_printoptions`]. Local.
+/// The options in force on this rank: on this thread. Local. Example: see [`set_printoptions`].
 #[must_use]
 pub fn get_printoptions() -> PrintOptions {
     OPTIONS.get()
@@ -55,15 +55,18 @@ pub fn get_printoptions() -> PrintOptions {
 /// Changes the options of this rank: of this thread. Local; those of rank 0 count when an array is printed.
 ///
 /// ```
-/// use dist_comm::SingleComm;
-/// use local_array::{LocalArray, PrintOptions, get_printoptions, set_printoptions};
+/// use dist_comm::ThreadComm;
+/// use local_array::{ArrayError, LocalArray, PrintOptions, get_printoptions, set_printoptions};
 /// use ndarray::Ix1;
 ///
-/// let a = LocalArray::<f64, Ix1, _>::linspace(0.0, 1.0, 4, true, "b", SingleComm::new())?;
-/// assert_eq!(a.distarray2string()?, "[0.         0.33333333 0.66666667 1.        ]");
-/// set_printoptions(PrintOptions { precision: 3, ..get_printoptions() });
-/// assert_eq!(a.distarray2string()?, "[0.    0.333 0.667 1.   ]");
-/// # Ok::<(), local_array::ArrayError>(())
+/// ThreadComm::run(2, |comm| {
+///     let a = LocalArray::<f64, Ix1, _>::linspace(0.0, 1.0, 4, true, "b", comm)?;
+///     assert_eq!(a.distarray2string()?, "[0.         0.33333333 0.66666667 1.        ]");
+///     set_printoptions(PrintOptions { precision: 3, ..get_printoptions() });
+///     assert_eq!(a.distarray2string()?, "[0.    0.333 0.667 1.   ]");
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
 /// ```
 pub fn set_printoptions(options: PrintOptions) {
     OPTIONS.set(options);
@@ -109,6 +112,20 @@ where
     }
 
     /// [`distarray2string`](Self::distarray2string) with rank 0's `options` instead. Collective.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, LocalArray, PrintOptions};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let a = LocalArray::<i64, Ix1, _>::arange(0, 100, 1, "c", comm)?;
+    ///     let few = PrintOptions { threshold: 10, edgeitems: 2, ..PrintOptions::default() };
+    ///     assert_eq!(a.distarray2string_with(&few)?, "[ 0  1 ... 98 99]");
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`distarray2string`](Self::distarray2string).

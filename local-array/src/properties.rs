@@ -11,15 +11,19 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// rank has all of it, in order). Local.
     ///
     /// ```
-    /// use dist_comm::SingleComm;
+    /// use dist_comm::ThreadComm;
     /// use dist_maps::Distribution;
-    /// use local_array::LocalArray;
+    /// use local_array::{ArrayError, LocalArray};
     /// use ndarray::Ix2;
     ///
-    /// let d = Distribution::over(1).shape([4, 6]).build()?;
-    /// let a = LocalArray::<f32, Ix2, _>::zeros(&d, SingleComm::new())?;
-    /// assert_eq!((a.dist(), a.dtype().to_string(), a.itemsize(), a.nbytes()), ("nn".to_owned(), "f32".to_owned(), 4, 96));
-    /// # Ok::<(), local_array::ArrayError>(())
+    /// ThreadComm::run(2, |comm| {
+    ///     let columns = Distribution::over(2).shape([4, 6]).cyclic(1).build()?;
+    ///     let a = LocalArray::<f32, Ix2, _>::zeros(&columns, comm)?;
+    ///     assert_eq!(a.dist(), "nc");
+    ///     assert_eq!((a.dtype().to_string(), a.itemsize(), a.nbytes()), ("f32".to_owned(), 4, 96)); // 4 · 6 · 4
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     #[must_use]
     pub fn dist(&self) -> String {
@@ -31,23 +35,28 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// run. Padding does not count. Local.
     ///
     /// ```
-    /// use dist_comm::SingleComm;
+    /// use dist_comm::ThreadComm;
     /// use dist_maps::Distribution;
-    /// use local_array::LocalArray;
+    /// use local_array::{ArrayError, LocalArray};
     /// use ndarray::Ix1;
     ///
-    /// let zeros = |d: &Distribution| LocalArray::<u8, Ix1, _>::zeros(d, SingleComm::new());
-    /// let (whole, block) = (Distribution::over(1).shape([9]), Distribution::over(1).shape([9]).block(0));
-    /// let (a, b) = (zeros(&whole.build()?)?, zeros(&block.build()?)?);
-    /// assert_eq!(a.compatibility_hash(), b.compatibility_hash()); // one rank has all, in order
-    /// # Ok::<(), local_array::ArrayError>(())
+    /// ThreadComm::run(2, |comm| {
+    ///     let blocks = |padding| Distribution::over(2).shape([9]).block(0).padding(padding).build();
+    ///     let a = LocalArray::<u8, Ix1, _>::zeros(&blocks(0)?, comm)?;
+    ///     let b = LocalArray::<f64, Ix1, _>::zeros(&blocks(1)?, comm)?;
+    ///     let c = LocalArray::<u8, Ix1, _>::arange(0, 9, 1, "c", comm)?;
+    ///     assert_eq!(a.compatibility_hash(), b.compatibility_hash());
+    ///     assert_ne!(a.compatibility_hash(), c.compatibility_hash());
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     #[must_use]
     pub fn compatibility_hash(&self) -> u64 {
         self.distribution().compatibility_hash()
     }
 
-    /// Type of the elements; see [`dist`](Self::dist). Local.
+    /// Type of the elements. Local. Example: see [`dist`](Self::dist).
     #[must_use]
     pub fn dtype(&self) -> ElementType
     where
@@ -56,13 +65,13 @@ impl<S: RawData, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
         S::Elem::TYPE
     }
 
-    /// Size of one element, in bytes; see [`dist`](Self::dist). Local.
+    /// Size of one element, in bytes. Local. Example: see [`dist`](Self::dist).
     #[must_use]
     pub fn itemsize(&self) -> usize {
         size_of::<S::Elem>()
     }
 
-    /// Bytes of all elements of the whole array, without padding; see [`dist`](Self::dist). Local.
+    /// Bytes of all elements of the whole array, without padding. Local. Example: see [`dist`](Self::dist).
     #[must_use]
     pub fn nbytes(&self) -> u128 {
         self.global_size().saturating_mul(self.itemsize() as u128)

@@ -73,6 +73,22 @@ where
     /// An index named twice gets the value that comes last in C order of `indices`, whatever the layout. Padding keeps what it
     /// has, until [`exchange_halo`](LocalArrayBase::exchange_halo). Memory: what this rank gives, and what is sent to it.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, IndexMode, LocalArray};
+    /// use ndarray::{Ix1, array};
+    ///
+    /// let whole = ThreadComm::run(2, |comm| {
+    ///     let mut a = LocalArray::<i64, Ix1, _>::arange(0, 5, 1, "b", comm)?;
+    ///     let indices = LocalArray::<i64, Ix1, _>::arange(0, 3, 1, "c", comm)?.map(|i| 4 - 2 * i); // 4 2 0
+    ///     let values = indices.map(|i| i * 10);
+    ///     a.put_at(&indices, &values, IndexMode::Raise)?;
+    ///     a.gather_to(0)
+    /// })?;
+    /// assert_eq!(whole[0], Some(array![0, 1, 20, 3, 40]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// The same on every rank, and nothing is set then: [`ArrayError::IncompatibleArray`] when `values` does not lie as
     /// `indices` does, [`ArrayError::InvalidBaseComm`], [`ArrayError::Argument`] for another mode or other distributions on some

@@ -1,9 +1,10 @@
 //! Random arrays that do not depend on how they are spread, and `DistArray`'s per-rank generator.
 //!
-//! Every element is drawn from numbers that belong to its global index: word `w` of element `i` of array `n` under seed `s` is
-//! a place in the key stream of `ChaCha8` (key: `s` and `n`; position: `i` and `w`), which can be computed without those before
-//! it. So one rank or seven, in blocks or cyclic, give the same array, no rank talks to another, and padding holds what its
-//! owner has.
+//! Every element is drawn from numbers that belong to its global index: word `w` of element `i` of array `n` under seed `s`
+//! is a place in the key stream of `ChaCha8` (D. J. Bernstein, "`ChaCha`, a variant of Salsa20", 2008; key: `s` and `n`,
+//! position: `i` and `w`), which can be computed without those before it: a counter-based generator in the sense of J. K.
+//! Salmon and others ("Parallel random numbers: as easy as 1, 2, 3", 2011). So one rank or seven, in blocks or cyclic, give
+//! the same array, no rank talks to another, and padding holds what its owner has.
 //!
 //! ```
 //! use dist_comm::ThreadComm;
@@ -82,13 +83,13 @@ pub struct Random {
 }
 
 impl Random {
-    /// A source with a seed. Local.
+    /// A source with a seed. Local. Example: see [`Random`].
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed, drawn: 0 }
     }
 
-    /// Begins anew with a seed (`DistArray`'s `seed`). Local.
+    /// Begins anew with a seed (`DistArray`'s `seed`). Local. Example: see [`Random`].
     pub fn seed(&mut self, seed: u64) {
         *self = Self::new(seed);
     }
@@ -152,10 +153,15 @@ impl Random {
     /// One draw, the same on every rank: `DistArray`'s functions without `size`. Local.
     ///
     /// ```
-    /// use local_array::random::{Normal, Random};
-    /// let height: f64 = Random::new(7).value(&Normal::new(170.0, 8.0)?);
-    /// assert!((130.0..210.0).contains(&height));
-    /// # Ok::<(), local_array::ArrayError>(())
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, random::{Normal, Random}};
+    ///
+    /// let heights = ThreadComm::run(2, |_comm| {
+    ///     let height: f64 = Random::new(7).value(&Normal::new(170.0, 8.0)?);
+    ///     Ok::<_, ArrayError>(height)
+    /// })?;
+    /// assert!((130.0..210.0).contains(&heights[0]) && heights[0] == heights[1]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     pub fn value<T: Element>(&mut self, draw: &impl Draw<T>) -> T {
         let mut value = [T::default()];
@@ -186,9 +192,11 @@ impl Random {
     ///     let waits: LocalArray<f64, Ix2, _> = random.exponential(2.0, &d, comm)?;
     ///     let shares: LocalArray<f64, Ix2, _> = random.beta(2.0, 6.0, &d, comm)?;
     ///     let range: LocalArray<f64, Ix2, _> = random.uniform(-1.0, 3.0, &d, comm)?;
-    ///     Ok::<_, ArrayError>([uniform.mean()?, normal.mean()?.into(), dice.mean()?, waits.mean()?, shares.mean()?, range.mean()?])
+    ///     let sizes: LocalArray<f64, Ix2, _> = random.normal(10.0, 2.0, &d, comm)?;
+    ///     let first = [uniform.mean()?, normal.mean()?.into(), dice.mean()?, waits.mean()?];
+    ///     Ok::<_, ArrayError>([&first[..], &[shares.mean()?, range.mean()?, sizes.mean()?]].concat())
     /// })?;
-    /// for (mean, wanted) in means[0].iter().zip([0.5, 0.0, 3.5, 2.0, 0.25, 1.0]) {
+    /// for (mean, wanted) in means[0].iter().zip([0.5, 0.0, 3.5, 2.0, 0.25, 1.0, 10.0]) {
     ///     assert!((mean - wanted).abs() < 0.1, "{mean} {wanted}");
     /// }
     /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
@@ -204,7 +212,7 @@ impl Random {
         self.array(&StandardUniform, distribution, comm)
     }
 
-    /// Normal with mean 0 and deviation 1; as all of these in the example of [`rand`](Self::rand). Local.
+    /// Normal with mean 0 and deviation 1, as [`StandardNormal`]. Local. Example: see [`rand`](Self::rand).
     ///
     /// # Errors
     /// As [`array`](Self::array).
@@ -216,7 +224,7 @@ impl Random {
         self.array(&StandardNormal, distribution, comm)
     }
 
-    /// Normal with mean `loc` and standard deviation `scale`; see [`rand`](Self::rand). Local.
+    /// Normal with mean `loc` and standard deviation `scale`, as [`Normal`]. Local. Example: see [`rand`](Self::rand).
     ///
     /// # Errors
     /// As [`Normal::new`] and [`array`](Self::array).
@@ -230,7 +238,7 @@ impl Random {
         self.array(&Normal::new(loc, scale)?, distribution, comm)
     }
 
-    /// Uniform in `[low, high)`; see [`rand`](Self::rand). Local.
+    /// Uniform in `[low, high)`, as [`Uniform`]. Local. Example: see [`rand`](Self::rand).
     ///
     /// # Errors
     /// As [`Uniform::new`] and [`array`](Self::array).
@@ -244,7 +252,7 @@ impl Random {
         self.array(&Uniform::new(low, high)?, distribution, comm)
     }
 
-    /// Exponential with mean `scale`; see [`rand`](Self::rand). Local.
+    /// Exponential with mean `scale`, as [`Exponential`]. Local. Example: see [`rand`](Self::rand).
     ///
     /// # Errors
     /// As [`Exponential::new`] and [`array`](Self::array).
@@ -257,8 +265,8 @@ impl Random {
         self.array(&Exponential::new(scale)?, distribution, comm)
     }
 
-    /// Beta with parameters `a` and `b`: density `x^(a-1) (1-x)^(b-1)`, in `[0, 1]`; see
-    /// [`rand`](Self::rand). Local.
+    /// Beta with parameters `a` and `b`: density `x^(a-1) (1-x)^(b-1)`, in `[0, 1]`, as [`Beta`]. Local. Example: see
+    /// [`rand`](Self::rand).
     ///
     /// # Errors
     /// As [`Beta::new`] and [`array`](Self::array).
@@ -273,7 +281,7 @@ impl Random {
     }
 
     /// Integers of `low..high`, each as likely; of `0..low` where `high` is `None`, as in `DistArray`. `T` may be `bool` with 2.
-    /// See [`rand`](Self::rand). Local.
+    /// As [`Randint`]. Local. Example: see [`rand`](Self::rand).
     ///
     /// # Errors
     /// As [`Randint::new`] and [`array`](Self::array).
@@ -292,7 +300,8 @@ impl Random {
     }
 
     /// The numbers `0..n` in random order, spread as the one-dimensional `distribution` of extent `n` says. Local: each rank
-    /// computes the elements at its own indices, in O(log n) each, and no rank holds them all.
+    /// computes the elements at its own indices, in O(log n) each, and no rank holds them all: by the swap-or-not network of
+    /// V. T. Hoang, B. Morris and P. Rogaway ("An enciphering scheme based on a card shuffle", 2012).
     ///
     /// ```
     /// use dist_comm::ThreadComm;
@@ -304,6 +313,7 @@ impl Random {
     ///     let d = Distribution::over(2).shape([10]).block(0).build()?;
     ///     let order: LocalArray<i64, Ix1, _> = Random::new(3).permutation(&d, comm)?;
     ///     let mut numbers = LocalArray::<i64, Ix1, _>::arange(0, 10, 1, &d, comm)?;
+    ///     assert_eq!(Random::new(3).permuted(&numbers)?.local(), order.local());
     ///     Random::new(3).shuffle(&mut numbers)?;
     ///     assert_eq!(numbers.local(), order.local());
     ///     let mut all = order.gather_to(0)?.map_or(vec![], |all| all.to_vec());
@@ -345,7 +355,7 @@ impl Random {
 
     /// Puts what the array holds along axis 0 into random order, rows staying whole: element `i` of
     /// [`permutation`](Self::permutation) says which row comes to place `i`. Padding is left as it is; see
-    /// [`exchange_halo`](LocalArrayBase::exchange_halo). Collective.
+    /// [`exchange_halo`](LocalArrayBase::exchange_halo). Collective. Example: see [`permutation`](Self::permutation).
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::InvalidDimension`] for an array without a dimension, [`ArrayError::Argument`] where
@@ -363,7 +373,7 @@ impl Random {
         permutation::shuffle(&mut self.stream(), of, array)
     }
 
-    /// A shuffled copy: `NumPy`'s `permutation` of an array; see [`permutation`](Self::permutation). Collective.
+    /// A shuffled copy: `NumPy`'s `permutation` of an array. Collective. Example: see [`permutation`](Self::permutation).
     ///
     /// # Errors
     /// As [`shuffle`](Self::shuffle).

@@ -59,6 +59,22 @@ where
 
     /// A copy of the array in another shape of as many elements, which keep their global C order. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::{Ix1, Ix2, array};
+    ///
+    /// let whole = ThreadComm::run(2, |comm| {
+    ///     let line = LocalArray::<i64, Ix1, _>::arange(0, 6, 1, "b", comm)?;
+    ///     let columns = Distribution::over(2).shape([2, 3]).block(1).build()?;
+    ///     let table: LocalArray<i64, Ix2, _> = line.redistribute_reshaped(&columns)?;
+    ///     table.gather_to(0)
+    /// })?;
+    /// assert_eq!(whole[0], Some(array![[0, 1, 2], [3, 4, 5]]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`redistribute`](Self::redistribute); [`ArrayError::InvalidDimension`] when `D2` does not fit the new shape.
     pub fn redistribute_reshaped<D2: Dimension>(
@@ -69,7 +85,8 @@ where
         carried(self, distribution, Redistributor::reshaped)
     }
 
-    /// A copy distributed as `other` is (`DistArray`'s `asdist_like`). Collective.
+    /// A copy distributed as `other` is (`DistArray`'s `asdist_like`). Collective. Example: see
+    /// [`are_compatible`](crate::are_compatible).
     ///
     /// # Errors
     /// As [`redistribute`](Self::redistribute).
@@ -93,6 +110,8 @@ where
     ///     let a = LocalArray::<i64, Ix1, _>::arange(0, 6, 1, "c", comm)?;
     ///     let b: LocalArray<i64, Ix2, _> = a.asdist(&[2, 3], "bn", None)?; // a row on each rank
     ///     assert_eq!((b.dist(), b.local_shape()), ("bn".to_owned(), &[1, 3][..]));
+    ///     let c: LocalArray<i64, Ix1, _> = b.redist(&[6], "c", None)?;
+    ///     assert_eq!(c.local(), a.local());
     ///     Ok::<_, ArrayError>(())
     /// })?;
     /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
@@ -111,7 +130,7 @@ where
         moved_to(self, &asked?)
     }
 
-    /// The same as [`asdist`](Self::asdist), under `DistArray`'s other name. Collective.
+    /// The same as [`asdist`](Self::asdist), whose example has it, under `DistArray`'s other name. Collective.
     ///
     /// # Errors
     /// As [`asdist`](Self::asdist).

@@ -25,7 +25,8 @@ where
     ///
     /// `bool` counts in `u64`, integers add up in 64 bits and wrap, halves in `f32` (see [`Summable`]). NaN propagates. The
     /// sum of no element is zero. Padding does not count, and an index that lies on several ranks counts once. Over some axes:
-    /// [`over`](Self::over).
+    /// [`over`](Self::over). Each rank adds up pairwise, then the ranks' sums are added, in the order that [`Over`](crate::Over)
+    /// says.
     ///
     /// ```
     /// use dist_comm::ThreadComm;
@@ -53,16 +54,18 @@ where
     /// The sum of all elements, cast to `A` and added up in it (`NumPy`'s `dtype=`). Collective.
     ///
     /// ```
-    /// use dist_comm::SingleComm;
+    /// use dist_comm::ThreadComm;
     /// use dist_maps::Distribution;
-    /// use local_array::LocalArray;
+    /// use local_array::{ArrayError, LocalArray};
     /// use ndarray::Ix1;
     ///
-    /// let whole = Distribution::over(1).shape([3]).build()?;
-    /// let a = LocalArray::<i8, Ix1, _>::full(&whole, SingleComm::new(), 100)?;
-    /// assert_eq!((a.sum()?, a.sum_as::<i8>()?, a.sum_as::<f32>()?), (300, 44, 300.0));
-    /// assert_eq!((a.prod()?, a.mean_as::<i32>()?, a.var(0.0)?, a.ptp()?, a.argmax()?), (1_000_000, 100, 0.0, 0, 0));
-    /// # Ok::<(), local_array::ArrayError>(())
+    /// ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
+    ///     let a = LocalArray::<i8, Ix1, _>::full(&blocks, comm, 100)?;
+    ///     assert_eq!((a.sum()?, a.sum_as::<i8>()?, a.sum_as::<f32>()?), (300, 44, 300.0)); // 300 - 256
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     ///
     /// # Errors
@@ -185,8 +188,11 @@ where
 
     /// The variance of all elements, with `ddof` degrees of freedom less; along axes it is `over(axes).var(ddof)`. Collective.
     ///
-    /// In one stable sweep (parts are merged by the formulas of Chan, Golub and `LeVeque`, 1979): the sum of squared distances from the mean, over the number of elements less `ddof`. A float for
-    /// every element type, real for complex ones. `ddof` is a float, as in `ndarray`, so that it is not taken for an axis.
+    /// The sum of squared distances from the mean, over the number of elements less `ddof`. A float for every element type, real
+    /// for complex ones. `ddof` is a float, as in `ndarray`, so that it is not taken for an axis.
+    ///
+    /// In one stable sweep: parts are merged by the formulas of T. F. Chan, G. H. Golub and R. J. `LeVeque` ("Updating
+    /// formulae and a pairwise algorithm for computing sample variances", 1979).
     ///
     /// Where `ddof` leaves nothing to divide by it is infinite, or NaN where the sum is 0 too.
     ///

@@ -58,16 +58,19 @@ where
     /// Shape: [`local_shape`](Self::local_shape), the last extent scaled by the ratio of the sizes.
     ///
     /// ```
-    /// use dist_comm::SingleComm;
+    /// use dist_comm::ThreadComm;
     /// use dist_maps::Distribution;
-    /// use local_array::LocalArray;
-    /// use ndarray::array;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::{Ix1, array};
     ///
-    /// let d = Distribution::over(1).shape([2]).build()?;
-    /// let a = LocalArray::from_array(array![1.0_f64, -2.0], &d, SingleComm::new())?;
-    /// assert_eq!(a.local_view::<u64>()?, array![0x3ff0_0000_0000_0000, 0xc000_0000_0000_0000]);
-    /// assert_eq!(a.local_view::<u16>()?.shape(), [8]);
-    /// # Ok::<(), local_array::ArrayError>(())
+    /// ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([4]).block(0).build()?; // 2 elements on each rank
+    ///     let a = LocalArray::<f64, Ix1, _>::ones(&blocks, comm)?;
+    ///     assert_eq!(a.local_view::<u64>()?, array![0x3ff0_0000_0000_0000, 0x3ff0_0000_0000_0000]);
+    ///     assert_eq!(a.local_view::<u16>()?.shape(), [8]);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     ///
     /// # Errors

@@ -77,7 +77,7 @@ impl Routes {
 
 impl<C: Communicator> RemoteElements<C> {
     /// Tells the owners of the elements at `indices` who wants them. Collective; every rank gives the same distribution and
-    /// its own indices.
+    /// its own indices. Example: see [`RemoteElements`].
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::InvalidBaseComm`], [`ArrayError::Argument`] when the ranks give different
@@ -108,7 +108,7 @@ impl<C: Communicator> RemoteElements<C> {
         })
     }
 
-    /// The elements asked for, in the order in which this rank named them. Collective.
+    /// The elements asked for, in the order in which this rank named them. Collective. Example: see [`RemoteElements`].
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::IncompatibleArray`] when the array is not distributed as planned,
@@ -139,6 +139,7 @@ impl<C: Communicator> RemoteElements<C> {
     ///
     /// Where an element is named more than once the last value stays: by rank, and within a rank by its order. Every rank
     /// that owns the element is told; padding is not, until [`exchange_halo`](LocalArrayBase::exchange_halo).
+    /// Example: see [`RemoteElements`].
     ///
     /// # Errors
     /// As [`fetch`](Self::fetch), [`ArrayError::Agreed`] when a rank gives another number of values; nothing is stored then.

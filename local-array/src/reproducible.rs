@@ -15,8 +15,9 @@ use crate::over::counted;
 use crate::reduction::{CHUNK, Exact};
 use crate::{ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Over, Real, Summable};
 
-/// Floats and complex numbers, as the one or two `f64` numbers that they are: what [`reproducible`](LocalArrayBase::reproducible) sums add up.
-/// Sealed, as elements are. Local.
+/// Floats and complex numbers, as the one or two `f64` numbers that they are: what
+/// [`reproducible`](LocalArrayBase::reproducible) sums add up. Sealed, as elements are. Local. Example: see
+/// [`reproducible`](LocalArrayBase::reproducible).
 pub trait Parts: Floating {
     /// 1, or 2 for complex numbers.
     #[doc(hidden)]
@@ -71,9 +72,9 @@ parts! {
 
 /// Reductions of the whole array whose bits are the same for any distribution of the elements over any number of ranks.
 ///
-/// Made by [`reproducible`](LocalArrayBase::reproducible). Sums and products are added up exactly, in a number that is wide
-/// enough for every `f64` (a long accumulator after Kulisch), and rounded once at the end: 0.5 KiB a sum. Each call is
-/// collective, on a [`part`](LocalArrayBase::part) local; types are those of the plain reductions.
+/// Made by [`reproducible`](LocalArrayBase::reproducible), which has an example. Sums and products are added up exactly, in a
+/// number that is wide enough for every `f64`, and rounded once at the end: 0.5 KiB a sum. Each call is collective, on a
+/// [`part`](LocalArrayBase::part) local; types are those of the plain reductions.
 ///
 /// | method | bits follow from |
 /// |---|---|
@@ -83,6 +84,13 @@ parts! {
 /// | [`dot`](crate::Dot), `vdot` | exact sums of exact products, rounded once: of vectors, matrices, arrays of any dimensions |
 /// | `average` | exact sums of products, each rounded, and of weights |
 /// | `prod`, `cumsum`, `cumprod` | a fixed tree over global indices, joined two by two |
+///
+/// # Sources
+/// The long accumulator: U. W. Kulisch and W. L. Miranker, "Computer arithmetic in theory and practice", 1981; its digits,
+/// which have room for carries: R. M. Neal, "Fast exact summation using small and large superaccumulators", 2015. Elements
+/// that come in by blocks, split into multiples of two units: the binning of J. Demmel and H. D. Nguyen, "Parallel
+/// reproducible summation", 2015. A product as two floats: T. J. Dekker, "A floating-point technique for extending the
+/// available precision", 1971.
 #[must_use]
 pub struct Reproducible<'a, S: RawData, D, C> {
     pub(crate) array: &'a LocalArrayBase<S, D, C>,
@@ -126,7 +134,8 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, D, C> {
     /// The sum of all elements, the same bits for any layout. Collective.
     ///
-    /// Integers add up as those of [`sum`](LocalArrayBase::sum) do, which is the same for any layout anyway.
+    /// Integers add up as those of [`sum`](LocalArrayBase::sum) do, which is the same for any layout anyway. Example: see
+    /// [`mean`](Self::mean).
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
@@ -138,6 +147,23 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
     }
 
     /// The mean of all elements; NaN of none. Collective.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([4]).cyclic(0).build()?;
+    ///     let a = LocalArray::<f64, Ix1, _>::from_fn(&dealt, comm, |g| [1e100, 3.0, -1e100, 1.0][g[0] as usize])?;
+    ///     assert_eq!((a.reproducible().sum()?, a.reproducible().mean()?), (4.0, 1.0));
+    ///     let b = LocalArray::<i32, Ix1, _>::arange(0, 4, 1, &dealt, comm)?; // 0 1 2 3
+    ///     assert_eq!((b.reproducible().var(0.0)?, b.reproducible().std(0.0)?), (1.25, 1.25_f64.sqrt()));
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
@@ -151,7 +177,7 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
         Ok(mean_of(&sums, self.count()))
     }
 
-    /// The variance of all elements, over their number less `ddof`. Collective.
+    /// The variance of all elements, over their number less `ddof`. Collective. Example: see [`mean`](Self::mean).
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
@@ -169,6 +195,7 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
     }
 
     /// The standard deviation of all elements: the root of the [variance](Self::var). Collective.
+    /// Example: see [`mean`](Self::mean).
     ///
     /// # Errors
     /// [`ArrayError::Comm`].
@@ -193,6 +220,22 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
     /// `other` is redistributed first where it lies otherwise. Products of vectors and matrices are those of the trait
     /// [`Dot`](crate::Dot), which this type has too.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let cyclic = Distribution::over(2).shape([3]).cyclic(0).build()?;
+    ///     let large = LocalArray::<f64, Ix1, _>::from_fn(&cyclic, comm, |g| [1e16, 1.0, -1e16][g[0] as usize])?;
+    ///     let ones = LocalArray::<f64, Ix1, _>::ones(&cyclic, comm)?;
+    ///     assert_eq!(large.reproducible().vdot(&ones)?, 1.0); // added from left to right: 0
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ArrayError::Shape`] when the numbers of elements differ; as [`redistribute`](LocalArrayBase::redistribute).
     pub fn vdot<S2, D2>(&self, other: &LocalArrayBase<S2, D2, C>) -> Result<S::Elem, ArrayError>
@@ -214,7 +257,8 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
     }
 }
 
-/// Reductions over some axes whose bits do not depend on the layout: see [`Reproducible`]. Made by [`Over::reproducible`].
+/// Reductions over some axes whose bits do not depend on the layout: see [`Reproducible`]. Made by [`Over::reproducible`]. Each
+/// is collective, on a [`part`](LocalArrayBase::part) local.
 ///
 /// ```
 /// use dist_comm::{Communicator, ThreadComm};
@@ -240,7 +284,8 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
 pub struct ReproducibleOver<'a, T, C>(pub(crate) Over<'a, T, C>);
 
 impl<'a, T, C> Over<'a, T, C> {
-    /// The same reductions, with bits that do not depend on the layout. Local; what follows is collective.
+    /// The same reductions, with bits that do not depend on the layout. Local; what follows is collective. Example: see
+    /// [`ReproducibleOver`].
     ///
     /// A rank needs half a KiB for each of at most 1 MiB of outputs at a time.
     pub fn reproducible(self) -> ReproducibleOver<'a, T, C> {
@@ -252,7 +297,7 @@ impl<'a, T, C> Over<'a, T, C> {
 pub(crate) type Reduced<U, C> = Result<LocalArray<U, IxDyn, C>, ArrayError>;
 
 impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
-    /// The sums. Collective.
+    /// The sums. Collective. Example: see [`ReproducibleOver`].
     ///
     /// # Errors
     /// As [`Over::sum`].
@@ -264,6 +309,23 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
     }
 
     /// The means. Collective.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix2;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let columns = Distribution::over(2).shape([2, 4]).block(1).build()?;
+    ///     let a = LocalArray::<i32, Ix2, _>::from_fn(&columns, comm, |g| g[1] as i32)?; // rows of 0 1 2 3
+    ///     let over = a.over(1).reproducible();
+    ///     assert_eq!((over.mean()?.max()?, over.var(0.0)?.max()?), (1.5, 1.25));
+    ///     assert_eq!(over.std(0.0)?.max()?, 1.25_f64.sqrt());
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Over::mean`].
@@ -277,7 +339,7 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
             })
     }
 
-    /// The variances. Collective.
+    /// The variances. Collective. Example: see [`mean`](Self::mean).
     ///
     /// # Errors
     /// As [`Over::var`].
@@ -294,7 +356,7 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
         )
     }
 
-    /// The standard deviations. Collective.
+    /// The standard deviations. Collective. Example: see [`mean`](Self::mean).
     ///
     /// # Errors
     /// As [`Over::std`].
@@ -312,7 +374,8 @@ impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
     }
 }
 
-/// Types of sums that come out the same in any order.
+/// Types of sums that come out the same in any order. Sealed, as elements are. Local. Example: see
+/// [`reproducible`](LocalArrayBase::reproducible).
 pub trait ExactlySummable: crate::Accumulate {
     /// The sum of an array.
     #[doc(hidden)]

@@ -56,6 +56,24 @@ where
     /// where an axis does not lie in such blocks: on cyclic and unstructured layouts a rank then has a second copy of its share,
     /// as on others where the axis has too few blocks for its ranks and the other axes are spread instead.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(3, |comm| {
+    ///     let dealt = Distribution::over(3).shape([5]).cyclic(0).build()?;
+    ///     let a = LocalArray::<i64, Ix1, _>::arange(1, 6, 1, &dealt, comm)?; // 1 2 3 4 5
+    ///     let same = a.reproducible();
+    ///     assert_eq!(same.prod()?, 120);
+    ///     assert_eq!(same.cumsum(0)?.get_item(&[3])?, 1 + 2 + 3 + 4);
+    ///     assert_eq!(same.cumprod(None)?.get_item(&[3])?, 1 * 2 * 3 * 4);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`redistribute`](LocalArrayBase::redistribute).
     pub fn prod(&self) -> Result<<S::Elem as Summable>::Sum, ArrayError> {
@@ -77,7 +95,7 @@ where
     /// and type are those of the plain [`cumsum`](LocalArrayBase::cumsum). Collective; every rank gives the same axis.
     ///
     /// Along the axis, elements are added one after the other within blocks of 128 indices, and what stands before a block is a
-    /// tree of blocks. Memory as for [`prod`](Self::prod).
+    /// tree of blocks. Memory as for [`prod`](Self::prod). Example: see [`prod`](Self::prod).
     ///
     /// # Errors
     /// [`ArrayError::InvalidDimension`] or [`ArrayError::Argument`] for an axis that is not there or differs between ranks; as
@@ -87,6 +105,7 @@ where
     }
 
     /// The running products along an axis, the same bits for any layout; as [`cumsum`](Self::cumsum). Collective.
+    /// Example: see [`prod`](Self::prod).
     ///
     /// # Errors
     /// As [`cumsum`](Self::cumsum).
@@ -126,7 +145,7 @@ where
 }
 
 impl<T: Summable, C: Communicator + Clone> ReproducibleOver<'_, T, C> {
-    /// The products, axis by axis from the last: see [`Reproducible::prod`]. Collective.
+    /// The products, axis by axis from the last: see [`Reproducible::prod`]. Collective. Example: see [`ReproducibleOver`].
     ///
     /// # Errors
     /// As [`Over::prod`](crate::Over::prod).

@@ -44,6 +44,7 @@ where
     ///     let mut a = LocalArray::<i64, Ix2, _>::from_fn(&rows, comm, |g| g[0] * 3 + g[1])?;
     ///     let b = a.reshape(&[2, -1])?; // 2 × 6
     ///     assert!(b.is_borrowed());
+    ///     assert_eq!(b.ravel(Order::C)?.global_shape(), [12]);
     ///     let by_columns = b.flatten(Order::F)?.gather_to(0)?;
     ///     a.resize(&[2, 2], Order::C)?;
     ///     Ok::<_, ArrayError>((by_columns.map(|x| x.to_vec()), a.sum()?))
@@ -66,7 +67,7 @@ where
     }
 
     /// The elements in one dimension (`NumPy`'s `ravel`): in C order, or the first index fastest ([`Order::F`]).
-    /// Collective, as [`reshape`](Self::reshape): borrowed where nothing has to move.
+    /// Collective, as [`reshape`](Self::reshape), whose example has it: borrowed where nothing has to move.
     ///
     /// [`Order::A`] and [`Order::K`], the order in memory, are Fortran's where that is how every rank stores its part, and C's
     /// otherwise.
@@ -84,7 +85,7 @@ where
         reshaped(view, &[size])?.into_dimensionality()
     }
 
-    /// As [`ravel`](Self::ravel), always a copy (`NumPy`'s `flatten`). Collective.
+    /// As [`ravel`](Self::ravel), always a copy (`NumPy`'s `flatten`). Collective. Example: see [`reshape`](Self::reshape).
     ///
     /// # Errors
     /// As [`reshape`](Self::reshape).
@@ -126,8 +127,8 @@ impl<T: Element, D: Dimension, C: Communicator + Clone> LocalArray<T, D, C> {
     /// Another shape of any size for this array (`NumPy`'s method `resize`, whose `refcheck` the borrow checker is): the elements
     /// in C order, or in Fortran's, are cut off or followed by zeros. Collective; every rank gives the same arguments.
     ///
-    /// The elements stay where they are if they can, as with [`reshape`](LocalArrayBase::reshape); otherwise they move to
-    /// blocks.
+    /// The elements stay where they are if they can, as with [`reshape`](LocalArrayBase::reshape), whose example has both;
+    /// otherwise they move to blocks.
     ///
     /// # Errors
     /// As [`reshape`](LocalArrayBase::reshape), except for the size; [`ArrayError::InvalidDimension`] when the array's type has

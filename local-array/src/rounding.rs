@@ -12,6 +12,13 @@ use crate::ufunc::Elementary;
 use crate::{ArrayError, LocalArray, LocalArrayBase, Operand, Ordered};
 
 /// Elements that [`round`](LocalArrayBase::round) rounds to decimals. Sealed, as the list of elements is. Local.
+///
+/// ```
+/// use local_array::Rounding;
+///
+/// assert_eq!((2.5_f64.rounded(0), 0.25_f32.rounded(1)), (2.0, 0.2)); // half way the even one
+/// assert_eq!((1250_i32.rounded(-2), 1250_i32.rounded(2)), (1200, 1250));
+/// ```
 pub trait Rounding: Element {
     /// What comes out: `f16` for `bool`, else the element itself.
     type Rounded: Element;
@@ -94,17 +101,22 @@ where
     /// they are unless `decimals` is negative. Local; padding is computed too.
     ///
     /// ```
-    /// use dist_comm::SingleComm;
+    /// use dist_comm::ThreadComm;
     /// use dist_maps::Distribution;
-    /// use local_array::LocalArray;
-    /// use ndarray::array;
+    /// use local_array::{ArrayError, LocalArray};
+    /// use ndarray::{Ix1, array};
     ///
-    /// let d = Distribution::over(1).shape([3]).build()?;
-    /// let a = LocalArray::from_array(array![0.5, 15.25, -155.0], &d, SingleComm::new())?;
-    /// assert_eq!(a.round(0).into_local(), array![0.0, 15.0, -155.0]);
-    /// assert_eq!(a.round(1).into_local(), array![0.5, 15.2, -155.0]);
-    /// assert_eq!(a.round(-1).into_local(), array![0.0, 20.0, -160.0]);
-    /// # Ok::<(), local_array::ArrayError>(())
+    /// let found = ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
+    ///     let a = LocalArray::<f64, Ix1, _>::from_fn(&blocks, comm, |g| [0.5, 15.25, -155.0][g[0] as usize])?;
+    ///     let mut tens = a.zeros_like::<f64>()?;
+    ///     a.round_into(-1, &mut tens)?;
+    ///     Ok::<_, ArrayError>((a.round(0).gather_to(0)?, a.round(1).gather_to(0)?, tens.gather_to(0)?))
+    /// })?;
+    /// assert_eq!(found[0].0, Some(array![0.0, 15.0, -155.0]));
+    /// assert_eq!(found[0].1, Some(array![0.5, 15.2, -155.0]));
+    /// assert_eq!(found[0].2, Some(array![0.0, 20.0, -160.0]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     #[must_use]
     pub fn round(&self, decimals: i32) -> LocalArray<<S::Elem as Rounding>::Rounded, D, C>
@@ -114,7 +126,7 @@ where
         self.each(|x| x.rounded(decimals))
     }
 
-    /// [`round`](Self::round), written to `out`. Local.
+    /// [`round`](Self::round), whose example has it, written to `out`. Local.
     ///
     /// # Errors
     /// As [`unary_into`](Self::unary_into).
@@ -148,6 +160,9 @@ where
     /// let sums = ThreadComm::run(2, |comm| {
     ///     let blocks = Distribution::over(2).shape([6]).block(0).build()?;
     ///     let a = LocalArray::<i64, Ix1, _>::from_fn(&blocks, comm, |global| global[0])?;
+    ///     let mut out = a.zeros_like::<i64>()?;
+    ///     a.clip_into(1, 3, &mut out)?; // 1, 1, 2, 3, 3, 3
+    ///     assert_eq!(out.sum()?, 13);
     ///     a.clip(2, &a.square())?.clip(0, 4)?.sum() // 0, 1, 2, 3, 4, 4
     /// })?;
     /// assert_eq!(sums, [14; 2]);
@@ -180,7 +195,7 @@ where
         combine((Side::Array(mine), low, high), &self.comm, push)
     }
 
-    /// [`clip`](Self::clip), written to `out`. Local; collective with `Equalised`.
+    /// [`clip`](Self::clip), whose example has it, written to `out`. Local; collective with `Equalised`.
     ///
     /// # Errors
     /// As [`binary_into`](Self::binary_into).

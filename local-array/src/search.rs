@@ -12,7 +12,8 @@ use crate::remote::{Places, part_of, rounds};
 use crate::take::check_ranks;
 use crate::{ArrayError, IndexMode, LocalArray, LocalArrayBase, Ordered, Sortable};
 
-/// Which of the places that keep an array sorted: `NumPy`'s `side` of [`searchsorted`](LocalArrayBase::searchsorted).
+/// Which of the places that keep an array sorted: `NumPy`'s `side` of [`searchsorted`](LocalArrayBase::searchsorted), which
+/// has an example. Every rank gives the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SearchSide {
     /// The first: before all equal elements.
@@ -56,9 +57,9 @@ where
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::InvalidDimension`] when this array has not one dimension,
-    /// [`ArrayError::InvalidBaseComm`] when the two are over different numbers of ranks, [`ArrayError::Argument`] for another side
-    /// or other distributions on some rank, [`ArrayError::Plan`] where explicit lists leave elements out, [`ArrayError::Agreed`]
-    /// when a rank cannot have the memory, [`ArrayError::Comm`].
+    /// [`ArrayError::InvalidBaseComm`] when the two are over different numbers of ranks, [`ArrayError::Argument`] for another
+    /// side or other distributions on some rank, [`ArrayError::Plan`] where explicit lists leave elements out,
+    /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
     pub fn searchsorted<S2, D2, C2>(
         &self,
         values: &LocalArrayBase<S2, D2, C2>,
@@ -96,6 +97,23 @@ where
     /// As [`searchsorted`](Self::searchsorted) in an array that `sorter` would sort: its indices in order, as
     /// [`argsort`](Self::argsort) gives them. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, SearchSide, SortKind};
+    /// use ndarray::{Ix1, array};
+    ///
+    /// let found = ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
+    ///     let a = LocalArray::<i64, Ix1, _>::from_fn(&blocks, comm, |g| [30, 10, 20][g[0] as usize])?;
+    ///     let order = a.argsort(0, SortKind::Stable)?; // 1 2 0
+    ///     let values = LocalArray::<i64, Ix1, _>::arange(15, 45, 10, "c", comm)?; // 15 25 35
+    ///     a.searchsorted_by(&values, SearchSide::Left, &order)?.gather_to(0)
+    /// })?;
+    /// assert_eq!(found[0], Some(array![1, 2, 3]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`searchsorted`](Self::searchsorted) and [`take_at`](Self::take_at).
     pub fn searchsorted_by<S2, D2, C2, S3, D3, C3>(
@@ -132,16 +150,20 @@ where
     /// as this array is; padding is computed too.
     ///
     /// ```
-    /// use dist_comm::SingleComm;
+    /// use dist_comm::ThreadComm;
     /// use dist_maps::Distribution;
-    /// use local_array::LocalArray;
+    /// use local_array::{ArrayError, LocalArray};
     /// use ndarray::{Ix1, array};
     ///
-    /// let whole = Distribution::over(1).shape([4]).build()?;
-    /// let x = LocalArray::<f64, Ix1, _>::from_array(array![0.2, 6.4, 3.0, 1.0], &whole, SingleComm::new())?;
-    /// assert_eq!(x.digitize(&[0.0, 1.0, 2.5, 4.0], false)?.local(), array![1, 4, 3, 2]);
-    /// assert_eq!(x.digitize(&[4.0, 2.5, 1.0, 0.0], true)?.local(), array![3, 0, 1, 3]);
-    /// # Ok::<(), local_array::ArrayError>(())
+    /// let bins = ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([4]).block(0).build()?;
+    ///     let x = LocalArray::<f64, Ix1, _>::from_fn(&blocks, comm, |g| [0.2, 6.4, 3.0, 1.0][g[0] as usize])?;
+    ///     let ascending = x.digitize(&[0.0, 1.0, 2.5, 4.0], false)?;
+    ///     let descending = x.digitize(&[4.0, 2.5, 1.0, 0.0], true)?;
+    ///     Ok::<_, ArrayError>((ascending.gather_to(0)?, descending.gather_to(0)?))
+    /// })?;
+    /// assert_eq!(bins[0], (Some(array![1, 4, 3, 2]), Some(array![3, 0, 1, 3])));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     ///
     /// # Errors

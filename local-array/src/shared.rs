@@ -53,7 +53,7 @@ where
     D: Dimension,
     C: Communicator,
 {
-    /// Zeros, in C order. Collective; every rank gives the same distribution.
+    /// Zeros, in C order. Collective; every rank gives the same distribution. Example: see [`SharedArray`].
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::IncompatibleArray`] when the ranks give different distributions,
@@ -85,7 +85,7 @@ where
         })
     }
 
-    /// The array, to be read. Local.
+    /// The array, to be read, of the distribution that it was made with. Local. Example: see [`SharedArray`].
     ///
     /// # Errors
     /// [`ArrayError::Memory`] when the communicator gave memory that is not aligned, or of another length than asked for.
@@ -105,7 +105,7 @@ where
         })
     }
 
-    /// The array, to be written. Local.
+    /// The array, to be written, of the distribution that it was made with. Local. Example: see [`SharedArray`].
     ///
     /// # Errors
     /// As [`view`](Self::view).

@@ -177,9 +177,11 @@ where
 
     /// Sets what `items` take of the whole array to the elements of `value`, whose shape broadcasts to that of the slice as in
     /// `NumPy`, in any distribution: where it lies otherwise its elements move. Collective, as [`slice`](Self::slice).
+    /// Example: see [`slice_mut`](Self::slice_mut).
     ///
-    /// Extents of 1 and missing leading dimensions of the value are repeated; leading ones of extent 1 that the slice does not
-    /// have count for nothing. Every owner of an element is told; padding is not, until [`exchange_halo`](LocalArrayBase::exchange_halo).
+    /// Extents of 1 and missing leading dimensions of the value are repeated; leading ones of extent 1 that the slice does
+    /// not have count for nothing. Every owner of an element is told; padding is not, until
+    /// [`exchange_halo`](LocalArrayBase::exchange_halo).
     ///
     /// # Errors
     /// As [`slice`](Self::slice), [`ArrayError::Shape`] for a shape that does not broadcast,
@@ -230,6 +232,7 @@ where
     }
 
     /// Sets what `items` take of the whole array to one value, padding included. Collective, as [`slice`](Self::slice).
+    /// Example: see [`slice_mut`](Self::slice_mut).
     ///
     /// # Errors
     /// As [`slice`](Self::slice).

@@ -39,7 +39,7 @@ use crate::strided::for_each_run;
 use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView, Redistributor};
 
 /// `NumPy`'s `kind` of sorting. All kinds have one result here, the stable one, in one way: the names are kept so that calls
-/// can be written as they were.
+/// can be written as they were. Example: see [`sorted`](LocalArrayBase::sorted). Every rank gives the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SortKind {
     /// `"quicksort"`.
@@ -140,10 +140,13 @@ where
     /// A sorted copy: along `axis`, negative from the end, or of the flattened array where it is `None` (`NumPy`'s function
     /// `sort`). Collective; every rank gives the same axis. Local meaning: on [`part`](Self::part).
     ///
-    /// The result has the shape and distribution of this array, its padding zero; flattened it is in one dimension, in blocks.
-    /// NaN comes last; complex numbers go by their real parts, then their imaginary ones, those with a NaN last as in `NumPy`.
-    /// The order of equal elements, 0 and -0 say, is kept, so the result does not depend on the layout. Each rank sorts its block;
-    /// where to cut the blocks is found by bisection with weighted medians, exactly, and the pieces are merged.
+    /// The result has the shape and distribution of this array, its padding zero; flattened it is in one dimension, in
+    /// blocks. NaN comes last; complex numbers go by their real parts, then their imaginary ones, those with a NaN last as in
+    /// `NumPy`. The order of equal elements, 0 and -0 say, is kept, so the result does not depend on the layout. Each rank
+    /// sorts its block; where to cut the blocks is found by bisection with weighted medians, exactly, and the pieces are
+    /// merged (D. R. Cheng, V. B. Shah, J. R. Gilbert and A. Edelman, "A novel parallel sorting algorithm for contemporary
+    /// architectures", 2007; the cuts after E. L. G. Saukas and S. W. Song, "A note on parallel selection on coarse-grained
+    /// multicomputers", 1999).
     ///
     /// ```
     /// use dist_comm::ThreadComm;
@@ -166,10 +169,9 @@ where
     /// ```
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for one that differs
-    /// between the ranks,
-    /// [`ArrayError::Plan`] where explicit lists leave elements out, [`ArrayError::Agreed`] when a rank cannot have the memory,
-    /// [`ArrayError::Comm`].
+    /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for
+    /// one that differs between the ranks, [`ArrayError::Plan`] where explicit lists leave elements out,
+    /// [`ArrayError::Agreed`] when a rank cannot have the memory, [`ArrayError::Comm`].
     pub fn sorted(
         &self,
         axis: impl Into<Option<i32>>,
@@ -234,8 +236,9 @@ where
     D: Dimension,
     C: Communicator + Clone,
 {
-    /// Sorts along `axis`, negative from the end, in place (`NumPy`'s method `sort`). Collective; as [`sorted`](Self::sorted).
-    /// Padding keeps what it has, until [`exchange_halo`](LocalArrayBase::exchange_halo).
+    /// Sorts along `axis`, negative from the end, in place (`NumPy`'s method `sort`). Collective; as
+    /// [`sorted`](Self::sorted), whose example has it. Padding keeps what it has, until
+    /// [`exchange_halo`](LocalArrayBase::exchange_halo).
     ///
     /// # Errors
     /// As [`sorted`](Self::sorted); the array is as it was then.

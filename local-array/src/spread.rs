@@ -12,6 +12,23 @@ use crate::ArrayError;
 /// | `&distribution` | this one, whose shape must be the new array's |
 /// | `"b"`, `"bc"`, … | one letter per dimension: `b` block, `c` cyclic, `n` or none not distributed; the grid is chosen |
 /// | `("bb", [2, 3])` | the same with the process grid |
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use local_array::{ArrayError, LocalArray, Spread};
+/// use ndarray::Ix2;
+///
+/// ThreadComm::run(4, |comm| {
+///     let letters = "nb".distribution(&[2, 8], 4)?; // whole columns
+///     assert_eq!((letters.grid().shape(), letters.local_shape(0)), (&[1, 4][..], vec![2, 2]));
+///     let a = LocalArray::<f64, Ix2, _>::eye(8, None, 0, ("bb", [2, 2]), comm)?;
+///     assert_eq!((a.grid_shape(), a.local_shape()), (&[2, 2][..], &[4, 4][..]));
+///     let b = LocalArray::<f64, Ix2, _>::identity(8, a.distribution(), comm)?;
+///     assert_eq!(b.local(), a.local());
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 pub trait Spread {
     /// The distribution of an array of `shape` over `ranks` ranks. Local.
     ///

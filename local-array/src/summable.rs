@@ -76,16 +76,19 @@ pub trait Accumulator: Pod + Send + Sync {
 /// always kept in `f64` and rounded once.
 ///
 /// ```
-/// use dist_comm::SingleComm;
+/// use dist_comm::ThreadComm;
 /// use dist_maps::Distribution;
-/// use local_array::LocalArray;
+/// use local_array::{ArrayError, LocalArray};
 /// use ndarray::Ix1;
 ///
-/// let whole = Distribution::over(1).shape([2]).build()?;
-/// let a = LocalArray::<u8, Ix1, _>::full(&whole, SingleComm::new(), 200)?;
-/// let (sum, mean, narrow): (u64, f64, u8) = (a.sum()?, a.mean()?, a.sum_as()?);
-/// assert_eq!((sum, mean, narrow), (400, 200.0, 144));
-/// # Ok::<(), local_array::ArrayError>(())
+/// ThreadComm::run(2, |comm| {
+///     let blocks = Distribution::over(2).shape([2]).block(0).build()?;
+///     let a = LocalArray::<u8, Ix1, _>::full(&blocks, comm, 200)?;
+///     let (sum, mean, narrow): (u64, f64, u8) = (a.sum()?, a.mean()?, a.sum_as()?);
+///     assert_eq!((sum, mean, narrow), (400, 200.0, 144));
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
 /// ```
 pub trait Summable:
     Element + Cast<<Self as Summable>::Sum> + Cast<<Self as Summable>::Mean>

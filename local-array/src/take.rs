@@ -90,6 +90,23 @@ where
 
     /// As [`take`](Self::take), into an array that is there: of the same shape, distributed in any way. Collective.
     ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, IndexMode, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let a = LocalArray::<i64, Ix1, _>::arange(0, 50, 10, "b", comm)?; // 0 10 20 30 40
+    ///     let mut out = LocalArray::<i64, Ix1, _>::arange(0, 2, 1, "c", comm)?;
+    ///     a.take_into([4, 0], 0, IndexMode::Raise, &mut out)?;
+    ///     assert_eq!((out.get_item(&[0])?, out.get_item(&[1])?), (40, 0));
+    ///     a.compress_into(&[false, true, true], 0, &mut out)?;
+    ///     assert_eq!((out.get_item(&[0])?, out.get_item(&[1])?), (10, 20));
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`take`](Self::take); [`ArrayError::Shape`], [`ArrayError::Plan`], [`ArrayError::Comm`].
     pub fn take_into<S2, D2, C2>(
@@ -261,7 +278,7 @@ where
     /// The elements along `axis`, or of the flattened array, where `condition` is true (`NumPy`'s `compress`). Collective;
     /// every rank gives the same arguments. A condition shorter than the axis counts as false beyond its end.
     ///
-    /// No element moves, as with [`take`](Self::take). For a mask that is spread over the ranks see
+    /// No element moves, as with [`take`](Self::take), whose example has both. For a mask that is spread over the ranks see
     /// [`compress_where`](Self::compress_where).
     ///
     /// # Errors
@@ -279,6 +296,7 @@ where
     }
 
     /// As [`compress`](Self::compress), into an array that is there: of the same shape, distributed in any way. Collective.
+    /// Example: see [`take_into`](Self::take_into).
     ///
     /// # Errors
     /// As [`take`](Self::take) and [`take_into`](Self::take_into).

@@ -42,7 +42,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// [`ArrayError::InvalidDimension`], [`ArrayError::Argument`] or [`ArrayError::Map`] when `axes` does not name each dimension once, the same on every rank.
+    /// [`ArrayError::InvalidDimension`], [`ArrayError::Argument`] or [`ArrayError::Map`] when `axes` does not name each
+    /// dimension once, the same on every rank.
     pub fn transpose(
         &self,
         axes: Option<&[i32]>,
@@ -54,7 +55,8 @@ where
         self.permuted(&order)
     }
 
-    /// The array with two of its dimensions exchanged (`NumPy`'s `swapaxes`). Local, as [`transpose`](Self::transpose).
+    /// The array with two of its dimensions exchanged (`NumPy`'s `swapaxes`). Local, as [`transpose`](Self::transpose), whose
+    /// example has it.
     ///
     /// # Errors
     /// [`ArrayError::InvalidDimension`] for an axis that is not there, the same on every rank.
@@ -104,8 +106,9 @@ where
     /// ```
     ///
     /// # Errors
-    /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for one
-    /// named twice; [`ArrayError::Shape`] when an axis named has another extent; [`ArrayError::Map`] when explicit lists leave its only index out.
+    /// The same on every rank: [`ArrayError::InvalidDimension`] for an axis that is not there, [`ArrayError::Argument`] for
+    /// one named twice; [`ArrayError::Shape`] when an axis named has another extent; [`ArrayError::Map`] when explicit lists
+    /// leave its only index out.
     pub fn squeeze(
         &self,
         axes: Option<&[i32]>,

@@ -22,16 +22,17 @@
 //!
 //! The common type of two is that of [`Promote`]. Integers wrap, and divided by zero give 0. Where `NumPy` raises an error for
 //! an integer to a negative power, the result here is the truncated quotient. Halves compute in `f32`, complex numbers of
-//! `f32` in `f64` where a function is not plain arithmetic.
+//! `f32` in `f64` where a function is not plain arithmetic. The inverse functions of complex numbers follow T. E. Hull, T. F.
+//! Fairgrieve and P. T. P. Tang ("Implementing the complex arcsine and arccosine functions using exception handling", 1997).
 //!
 //! Operations of one's own fit in: implement the trait.
 //!
 //! ```
-//! use dist_comm::SingleComm;
+//! use dist_comm::ThreadComm;
 //! use dist_maps::Distribution;
 //! use local_array::ufunc::{self, UnaryOperation};
-//! use local_array::LocalArray;
-//! use ndarray::{Ix1, array};
+//! use local_array::{ArrayError, LocalArray};
+//! use ndarray::Ix1;
 //!
 //! struct Logistic;
 //! impl UnaryOperation<f64> for Logistic {
@@ -41,13 +42,16 @@
 //!     }
 //! }
 //!
-//! let d = Distribution::over(1).shape([3]).build()?;
-//! let a = LocalArray::from_array(array![0_i8, 9, 4], &d, SingleComm::new())?;
-//! assert_eq!(a.sqrt().into_local(), array![0.0, 3.0, 2.0].mapv(half::f16::from_f64)); // 8 bits: f16
-//! assert_eq!(a.binary(ufunc::Add, 0.5_f32)?.into_local(), array![0.5_f32, 9.5, 4.5]);
-//! assert_eq!(a.binary(ufunc::Reflected(ufunc::Power), 2_i8)?.into_local(), array![1, 0, 16]); // 2^a, wrapping
-//! assert_eq!(a.astype::<f64>().unary(Logistic).get(&[0]), Some(0.5));
-//! # Ok::<(), local_array::ArrayError>(())
+//! ThreadComm::run(2, |comm| {
+//!     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
+//!     let a = LocalArray::<i8, Ix1, _>::from_fn(&blocks, comm, |g| [0, 9, 4][g[0] as usize])?;
+//!     assert_eq!(a.sqrt().max()?, half::f16::from_f64(3.0)); // 8 bits: f16
+//!     assert_eq!(a.binary(ufunc::Add, 0.5_f32)?.max()?, 9.5_f32);
+//!     assert_eq!(a.binary(ufunc::Reflected(ufunc::Power), 2_i8)?.max()?, 16); // 2^a: 1, 0 (it wraps), 16
+//!     assert_eq!(a.astype::<f64>().unary(Logistic).min()?, 0.5);
+//!     Ok::<_, ArrayError>(())
+//! })?;
+//! # Ok::<(), dist_comm::RunError<ArrayError>>(())
 //! ```
 
 mod binary;
@@ -72,7 +76,7 @@ pub use unary::{
     Tanh,
 };
 
-/// An operation on one element; [the module](self) shows one of one's own. Local.
+/// An operation on one element. Local. Example of one's own: see [the module](self).
 pub trait UnaryOperation<T> {
     /// What comes out.
     type Output;
@@ -80,7 +84,29 @@ pub trait UnaryOperation<T> {
     fn apply(&self, x: T) -> Self::Output;
 }
 
-/// An operation on two elements; [the module](self) shows how such ones are used. Local.
+/// An operation on two elements. Local.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use local_array::ufunc::BinaryOperation;
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix1;
+///
+/// struct Distance;
+/// impl BinaryOperation<f64> for Distance {
+///     type Output = f64;
+///     fn apply(&self, a: f64, b: f64) -> f64 {
+///         (a - b).abs()
+///     }
+/// }
+///
+/// ThreadComm::run(2, |comm| {
+///     let a = LocalArray::<f64, Ix1, _>::arange(0, 4, 1, "b", comm)?; // 0 1 2 3
+///     assert_eq!(a.binary(Distance, 1.5)?.sum()?, 1.5 + 0.5 + 0.5 + 1.5);
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 pub trait BinaryOperation<A, B = A> {
     /// What comes out.
     type Output;

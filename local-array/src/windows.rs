@@ -8,7 +8,8 @@ use ndarray::{Array, ArrayView, ArrayViewMutD, Axis, Data, Dimension, Zip};
 use crate::part::Part;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
-/// What stands for the elements beyond the edge of the whole array, in [`map_windows`](LocalArrayBase::map_windows).
+/// What stands for the elements beyond the edge of the whole array, in [`map_windows`](LocalArrayBase::map_windows). Example: see
+/// [`map_windows_with`](LocalArrayBase::map_windows_with). Local.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Edge<T> {
@@ -50,8 +51,9 @@ where
     /// # Errors
     /// From the distribution alone, so the same on every rank: [`ArrayError::Padding`] when the ranks store less than `width`
     /// elements of a neighbour; [`ArrayError::NotBlocks`] for a cyclic or unstructured axis, whose neighbouring elements lie
-    /// elsewhere ([`redistribute`](Self::redistribute) the array into blocks first); [`ArrayError::Allocation`] when the windows of a rank reach over more than an address space holds. Also [`ArrayError::Allocation`] when this rank
-    /// cannot have the memory.
+    /// elsewhere ([`redistribute`](Self::redistribute) the array into blocks first); [`ArrayError::Allocation`] when the
+    /// windows of a rank reach over more than an address space holds. Also [`ArrayError::Allocation`] when this rank cannot
+    /// have the memory.
     pub fn map_windows<R: Zeroable>(
         &self,
         width: usize,
@@ -61,6 +63,23 @@ where
     }
 
     /// As [`map_windows`](Self::map_windows), with another rule at the edge of the whole array. Local.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, Edge, LocalArray};
+    /// use ndarray::Ix1;
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let blocks = Distribution::over(2).shape([4]).block(0).padding(1).build()?;
+    ///     let mut a = LocalArray::<i64, Ix1, _>::ones(&blocks, comm)?;
+    ///     a.exchange_halo()?;
+    ///     assert_eq!(a.map_windows_with(1, Edge::Constant(5), |w| w.sum())?.sum()?, 7 + 3 + 3 + 7);
+    ///     assert_eq!(a.map_windows_with(1, Edge::Nearest, |w| w.sum())?.sum()?, 3 + 3 + 3 + 3);
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`map_windows`](Self::map_windows).

@@ -11,7 +11,8 @@ use ndarray::{
 
 use crate::{ArrayError, Cast, IntoLocal, LocalArray, LocalArrayBase, LocalArrayView};
 
-/// The order in which a local array lies in memory: `DistArray`'s `order`, as in [`aslocalarray`](LocalArrayBase::aslocalarray).
+/// The order in which a local array lies in memory: `DistArray`'s `order`, as in the example of
+/// [`aslocalarray`](LocalArrayBase::aslocalarray).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Row by row: the last index runs fastest.
@@ -105,6 +106,7 @@ impl<'a, T: Element, D: Dimension, C: Communicator> LocalArrayBase<CowRepr<'a, T
 impl<U: Element, D: Dimension, C: Communicator> LocalArray<U, D, C> {
     /// A copy of anybody's distributed array with elements of another type (`DistArray`'s `aslocalarray` with a `dtype`), in the
     /// given memory order. Collective; the order may differ between ranks.
+    /// Example: see [`aslocalarray`](LocalArrayBase::aslocalarray).
     ///
     /// # Errors
     /// As [`from_distarray`](Self::from_distarray).

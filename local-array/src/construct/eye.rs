@@ -52,7 +52,7 @@ impl<T: One, D: Dimension, C: Communicator> LocalArray<T, D, C> {
         Ok(array)
     }
 
-    /// The identity matrix of `n` rows: [`eye`](Self::eye)`(n, None, 0, …)`. Local.
+    /// The identity matrix of `n` rows: [`eye`](Self::eye)`(n, None, 0, …)`, whose example has it. Local.
     ///
     /// # Errors
     /// As [`eye`](Self::eye).

@@ -10,7 +10,14 @@ use num_complex::{Complex32, Complex64};
 use crate::fill::fill_by_index;
 use crate::{Arithmetic, ArrayError, Cast, LocalArray, Spread};
 
-/// An argument of [`arange`](LocalArray::arange): an integer or a float, made from any by `into()`.
+/// An argument of [`arange`](LocalArray::arange): an integer or a float, made from any by `into()`. Local.
+///
+/// ```
+/// use local_array::Number;
+///
+/// assert_eq!(Number::from(3_u8), Number::Int(3));
+/// assert_eq!(Number::from(0.5_f32), Number::Float(0.5));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// An integer; all types of up to 64 bits have room.
@@ -74,6 +81,13 @@ impl Number {
 }
 
 /// Elements that [`arange`](LocalArray::arange) counts in: all but `bool`. Local.
+///
+/// ```
+/// use local_array::Steps;
+///
+/// assert_eq!(i8::step(1, 3, 4), 9); // 1 3 5 7 9
+/// assert_eq!(f64::step(0.5, 1.0, 3), 2.0);
+/// ```
 pub trait Steps: Element {
     /// Element `i` of the sequence that begins with `first` and `second`, by `NumPy`'s formula.
     #[must_use]
@@ -117,6 +131,14 @@ steps! {
 }
 
 /// What [`linspace`](LocalArray::linspace) and [`logspace`](LocalArray::logspace) compute in: `f64` and `Complex64`. Local.
+///
+/// ```
+/// use local_array::Spaced;
+///
+/// assert_eq!(f64::count(4), 4.0);
+/// assert_eq!(Spaced::floor(-2.5_f64), -3.0);
+/// assert_eq!(3.0_f64.power_of(2.0), 8.0); // 2³
+/// ```
 pub trait Spaced: Arithmetic {
     /// A count as a number.
     #[must_use]
@@ -262,17 +284,20 @@ impl<T: Element, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     /// where `T` is an integer. [`linspace_step`](Self::linspace_step) is `DistArray`'s `retstep=True`.
     ///
     /// ```
-    /// use dist_comm::{Communicator, SingleComm};
+    /// use dist_comm::{Communicator, ThreadComm};
     /// use local_array::{ArrayError, LocalArray};
-    /// use ndarray::Ix1;
+    /// use ndarray::{Ix1, array};
     ///
-    /// let a = LocalArray::<f64, Ix1, _>::linspace(2.0, 3.0, 5, true, "b", SingleComm::new())?;
-    /// assert_eq!(a.local().to_vec(), [2.0, 2.25, 2.5, 2.75, 3.0]);
-    /// let (a, step) = LocalArray::<i32, Ix1, _>::linspace_step(0.0, 10.0, 4, false, "b", SingleComm::new())?;
-    /// assert_eq!((a.local().to_vec(), step), (vec![0, 2, 5, 7], 2.5));
-    /// let a = LocalArray::<f64, Ix1, _>::logspace(0.0, 3.0, 4, true, 2.0, "b", SingleComm::new())?;
-    /// assert_eq!(a.local().to_vec(), [1.0, 2.0, 4.0, 8.0]);
-    /// # Ok::<(), ArrayError>(())
+    /// let parts = ThreadComm::run(2, |comm| {
+    ///     let a = LocalArray::<f64, Ix1, _>::linspace(2.0, 3.0, 5, true, "b", comm)?;
+    ///     let (b, step) = LocalArray::<i32, Ix1, _>::linspace_step(0.0, 10.0, 4, false, "b", comm)?;
+    ///     assert_eq!((b.gather_to(0)?, step), ((comm.rank() == 0).then(|| array![0, 2, 5, 7]), 2.5));
+    ///     let c = LocalArray::<f64, Ix1, _>::logspace(0.0, 3.0, 4, true, 2.0, "b", comm)?; // 1 2 4 8
+    ///     assert_eq!(c.sum()?, 15.0);
+    ///     Ok::<_, ArrayError>(a.local().to_vec())
+    /// })?;
+    /// assert_eq!(parts, [vec![2.0, 2.25, 2.5], vec![2.75, 3.0]]);
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     ///
     /// # Errors
@@ -289,6 +314,7 @@ impl<T: Element, D: Dimension, C: Communicator> LocalArray<T, D, C> {
     }
 
     /// [`linspace`](Self::linspace) and its step: NaN where there are no two elements to step between. Local.
+    /// Example: see [`linspace`](Self::linspace).
     ///
     /// # Errors
     /// As [`linspace`](Self::linspace).

@@ -8,7 +8,8 @@ use crate::exact::{ExactSum, covariance};
 use crate::summable::Center;
 use crate::{ArrayError, LocalArrayView};
 
-/// As [`by_observations`](super::observations::by_observations), by exact sums of the elements and of their products, the means taken off at the end.
+/// As [`by_observations`](super::observations::by_observations), by exact sums of the elements and of their products, the
+/// means taken off at the end.
 #[expect(clippy::cast_precision_loss, reason = "a count as a float")]
 pub(super) fn exactly<K: Center, C: Communicator + Clone>(
     sets: &[LocalArrayView<'_, K, Ix2, C>],

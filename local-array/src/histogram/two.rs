@@ -13,7 +13,8 @@ use crate::over::counted_elements;
 use crate::part::Part;
 use crate::{ArrayError, Cast, LocalArrayBase, Ordered};
 
-/// A histogram of pairs to be taken, made by [`histogram2d`](LocalArrayBase::histogram2d).
+/// A histogram of pairs to be taken, made by [`histogram2d`](LocalArrayBase::histogram2d), whose example has all of these
+/// methods.
 ///
 /// The rules of bins are those of [`Histogram`](super::Histogram). Each method is collective and gives the values in `f64`, of
 /// shape (bins of `x`, bins of `y`), and the edges of both: the same on every rank, which needs memory for all bins.
@@ -41,12 +42,17 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     /// use ndarray::{Ix1, array};
     ///
     /// let found = ThreadComm::run(2, |comm| {
-    ///     let blocks = Distribution::over(2).shape([6]).block(0).build()?;
+    ///     let blocks = Distribution::over(2).shape([8]).block(0).build()?;
     ///     let x = LocalArray::<f64, Ix1, _>::from_fn(&blocks, comm, |g| g[0] as f64)?;
     ///     let y = x.map(|&x| (x as i32) % 2);
-    ///     x.histogram2d(&y, 3, [0.0, 1.0, 2.0]).count()
+    ///     let bins = x.histogram2d(&y, 2, 2).range((0.0, 8.0), (0.0, 2.0)); // of 4 × 1
+    ///     assert_eq!(bins.density()?.0, array![[0.0625, 0.0625], [0.0625, 0.0625]]); // 2 of 8, over 4
+    ///     let halves = x.map(|_| 0.5_f32);
+    ///     assert_eq!(bins.weighted(&halves)?.0, array![[1.0, 1.0], [1.0, 1.0]]);
+    ///     assert_eq!(bins.weighted_density(&halves)?.0, bins.density()?.0);
+    ///     x.histogram2d(&y, 2, [0.0, 1.0, 2.0]).count()
     /// })?;
-    /// assert_eq!(found[1].0, array![[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]);
+    /// assert_eq!(found[1].0, array![[2.0, 2.0], [2.0, 2.0]]);
     /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     pub fn histogram2d<'a, S2: Data, D2: Dimension, C2>(
@@ -68,6 +74,7 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
 
 impl<T, U, C> Histogram2d<'_, T, U, C> {
     /// Bins of one width between these, low and high of `x` and of `y`. Local; every rank gives the same.
+    /// Example: see [`histogram2d`](LocalArrayBase::histogram2d).
     pub fn range(mut self, x: (f64, f64), y: (f64, f64)) -> Self {
         self.ranges = [Some(x), Some(y)];
         self
@@ -75,7 +82,7 @@ impl<T, U, C> Histogram2d<'_, T, U, C> {
 }
 
 impl<T: Ordered + Cast<f64>, U: Ordered + Cast<f64>, C: Communicator> Histogram2d<'_, T, U, C> {
-    /// How many pairs are in each bin. Collective.
+    /// How many pairs are in each bin. Collective. Example: see [`histogram2d`](LocalArrayBase::histogram2d).
     ///
     /// # Errors
     /// As [`Histogram::count`](super::Histogram::count), and [`ArrayError::IncompatibleArray`] when `y` lies elsewhere.
@@ -83,8 +90,8 @@ impl<T: Ordered + Cast<f64>, U: Ordered + Cast<f64>, C: Communicator> Histogram2
         self.take(None)
     }
 
-    /// The probability density in each bin: counts over their sum and the areas (`NumPy`'s `density=True`, `DistArray`'s `normed`).
-    /// Collective.
+    /// The probability density in each bin: counts over their sum and the areas (`NumPy`'s `density=True`, `DistArray`'s
+    /// `normed`). Collective. Example: see [`histogram2d`](LocalArrayBase::histogram2d).
     ///
     /// # Errors
     /// As [`count`](Self::count).
@@ -92,7 +99,7 @@ impl<T: Ordered + Cast<f64>, U: Ordered + Cast<f64>, C: Communicator> Histogram2
         Ok(density(self.count()?))
     }
 
-    /// The sum of the weights of the pairs in each bin. Collective.
+    /// The sum of the weights of the pairs in each bin. Collective. Example: see [`histogram2d`](LocalArrayBase::histogram2d).
     ///
     /// # Errors
     /// As [`count`](Self::count).
@@ -106,7 +113,7 @@ impl<T: Ordered + Cast<f64>, U: Ordered + Cast<f64>, C: Communicator> Histogram2
         self.take(Some(&(elements.view(), &weights.part)))
     }
 
-    /// The density of the weights in each bin. Collective.
+    /// The density of the weights in each bin. Collective. Example: see [`histogram2d`](LocalArrayBase::histogram2d).
     ///
     /// # Errors
     /// As [`count`](Self::count).

@@ -14,7 +14,7 @@ use crate::reshape::with_whole;
 use crate::{Arithmetic, ArrayError, Equalised, LocalArray, LocalArrayBase};
 
 /// Where the vectors of a [`cross`] lie: the dimension of each array that has their components. Negative ones count from the
-/// end; by default all are the last.
+/// end; by default all are the last. Example: see [`cross`]. Every rank gives the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CrossAxes {
     /// Of the first array.

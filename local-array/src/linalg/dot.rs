@@ -21,15 +21,32 @@ use crate::{ArrayError, LocalArray, LocalArrayBase};
 ///
 /// The two may be distributed in any way. A product of two matrices has the rows as `self` has them and the columns as `other`
 /// has them where a grid of these has as many ranks as there are; else it lies in blocks over a grid of all ranks. It is made by
-/// panels of the dimension that is summed over, as SUMMA does (van de Geijn and Watts, 1997). In a
+/// panels of the dimension that is summed over, as SUMMA does (R. A. van de Geijn and J. Watts, "SUMMA: scalable universal
+/// matrix multiplication algorithm", 1997); what a panel needs comes by a redistribution, so that any layouts will do. In a
 /// product of a matrix and a vector the matrix stays where it is: each rank multiplies what it has, and the lowest rank of
 /// each row of the grid (of each column for vector times matrix) adds up the sums of that row and has the result, distributed
 /// as the matrix is along that dimension, without padding. The kernel is `matrixmultiply`'s for floats (see [`MatMul`]); the
 /// order of additions is fixed by the shapes and distributions.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use local_array::{ArrayError, Dot, LocalArray};
+/// use ndarray::{Ix1, Ix2};
+///
+/// ThreadComm::run(2, |comm| {
+///     let v = LocalArray::<f64, Ix1, _>::arange(0, 3, 1, "b", comm)?; // 0 1 2
+///     let m = LocalArray::<f64, Ix2, _>::eye(3, None, 1, "bn", comm)?; // ones above the diagonal
+///     assert_eq!(v.dot(&v)?, 5.0);
+///     assert_eq!(m.dot(&v)?.sum()?, 1.0 + 2.0); // 1 2 0
+///     assert_eq!(m.dot(&m)?.sum()?, 1.0); // one element, at 0, 2
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 pub trait Dot<Rhs> {
     /// A number, or an array.
     type Output;
-    /// The product.
+    /// The product. Collective; on [`part`](LocalArrayBase::part) local.
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::Shape`] when the extents that are summed over differ; as

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dap_protocol::Element;
 use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
-use dist_maps::{AxisDist, Distribution, IndexMap};
+use dist_maps::{AxisDist, Distribution, GlobalIndex, IndexMap};
 use ndarray::{Axis, Data, Dimension, Ix1, Ix2, IxDyn};
 
 use super::Dot;
@@ -171,7 +171,7 @@ impl<'a> Tile<'a> {
         let lists = (0..self.axis.ranks()).map(|coord| {
             let map = self.axis.map(coord)?;
             let mine = map.global_iter().skip(self.first).take(TILE);
-            Ok(mine.map(|global| global.get()).collect::<Arc<[i64]>>())
+            Ok(mine.map(GlobalIndex::get).collect::<Arc<[i64]>>())
         });
         let lists = lists.collect::<Result<Vec<_>, ArrayError>>()?;
         Ok(AxisDist::unstructured(self.axis.size(), lists)?)

@@ -18,7 +18,8 @@ use crate::{ArrayError, LocalArray, LocalArrayBase};
 /// Elements of the shorter vector that a rank has at a time, at least.
 const PANEL: u64 = 4096;
 
-/// Which sums of a [`convolve`] or [`correlate`] are wanted, of vectors of `m` and `n` elements.
+/// Which sums of a [`convolve`] or [`correlate`] are wanted, of vectors of `m` and `n` elements. Example: see [`convolve`].
+/// Every rank gives the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SlidingMode {
     /// All of at least one product: `m + n - 1`.
@@ -60,13 +61,15 @@ enum Conjugated {
 ///
 /// ```
 /// use dist_comm::ThreadComm;
-/// use dist_maps::{AxisDist, Distribution};
+/// use dist_maps::Distribution;
 /// use local_array::{ArrayError, LocalArray, SlidingMode, convolve};
 /// use ndarray::{Ix1, array};
 ///
 /// let sums = ThreadComm::run(2, |comm| {
 ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
 ///     let x = LocalArray::<i64, Ix1, _>::from_fn(&blocks, comm, |g| g[0] + 1)?; // 1 2 3
+///     assert_eq!(convolve(&x, &x, SlidingMode::Same)?.sum()?, 4 + 10 + 12);
+///     assert_eq!(convolve(&x, &x, SlidingMode::Valid)?.sum()?, 10);
 ///     convolve(&x, &x, SlidingMode::Full)?.gather_to(0)
 /// })?;
 /// assert_eq!(sums[0], Some(array![1, 4, 10, 12, 9]));
@@ -102,6 +105,20 @@ where
 
 /// The cross-correlation of two vectors: element `k` is the sum of `x[j + k] · conj(y[j])`, `k` from the negative ones on.
 /// Collective; on [`part`](LocalArrayBase::part) local. Result, memory and errors as those of [`convolve`].
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use local_array::{ArrayError, LocalArray, SlidingMode, correlate};
+/// use ndarray::{Ix1, array};
+///
+/// let sums = ThreadComm::run(2, |comm| {
+///     let x = LocalArray::<i64, Ix1, _>::arange(0, 5, 1, "b", comm)?; // 0 1 2 3 4
+///     let y = LocalArray::<i64, Ix1, _>::arange(1, 3, 1, "b", comm)?; // 1 2
+///     correlate(&x, &y, SlidingMode::Valid)?.gather_to(0)
+/// })?;
+/// assert_eq!(sums[0], Some(array![2, 5, 8, 11])); // x[k] + 2 x[k + 1]
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 ///
 /// # Errors
 /// As [`convolve`].

@@ -17,7 +17,7 @@ use crate::{ArrayError, LocalArray, LocalArrayBase, LocalArrayView};
 /// The dimensions that [`tensordot`] sums over: the first list of the first array, each with the one of the second list.
 ///
 /// From a number `n`: the last `n` of the first with the first `n` of the second. From two numbers: one dimension of each.
-/// Negative ones count from the end.
+/// Negative ones count from the end. Example: see [`tensordot`]. Every rank gives the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorAxes {
     first: Vec<i32>,
@@ -70,14 +70,16 @@ impl From<(&[i32], &[i32])> for TensorAxes {
 ///
 /// ```
 /// use dist_comm::ThreadComm;
-/// use dist_maps::{AxisDist, Distribution};
-/// use local_array::{ArrayError, LocalArray, tensordot};
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray, TensorAxes, tensordot};
 /// use ndarray::Ix3;
 ///
 /// let shapes = ThreadComm::run(2, |comm| {
 ///     let blocks = Distribution::over(2).shape([4, 3, 2]).block(0).build()?;
 ///     let a = LocalArray::<f64, Ix3, _>::ones(&blocks, comm)?;
 ///     let product = tensordot(&a, &a, ([0, 1], [0, 1]))?; // over the 4 × 3 of each
+///     let last = TensorAxes::from((-1, -1)); // over the 2 of each
+///     assert_eq!(tensordot(&a, &a, last)?.global_shape(), [4, 3, 4, 3]);
 ///     Ok::<_, ArrayError>((product.global_shape().to_vec(), product.sum()?))
 /// })?;
 /// assert_eq!(shapes, [(vec![2, 2], 48.0), (vec![2, 2], 48.0)]);
@@ -85,8 +87,8 @@ impl From<(&[i32], &[i32])> for TensorAxes {
 /// ```
 ///
 /// # Errors
-/// The same on every rank: [`ArrayError::Argument`] for axes that do not exist, are named twice, differ in number or between the ranks,
-/// [`ArrayError::Shape`] when their extents differ; as [`redistribute`](LocalArrayBase::redistribute).
+/// The same on every rank: [`ArrayError::Argument`] for axes that do not exist, are named twice, differ in number or between
+/// the ranks, [`ArrayError::Shape`] when their extents differ; as [`redistribute`](LocalArrayBase::redistribute).
 pub fn tensordot<T, S1, D1, S2, D2, C>(
     a: &LocalArrayBase<S1, D1, C>,
     b: &LocalArrayBase<S2, D2, C>,
@@ -225,6 +227,21 @@ where
 ///
 /// Of two vectors a result without dimensions; else of the other dimensions of `a`, then those of `b`, distributed as
 /// [`tensordot`]'s. With an array without dimensions it is the product with its one element.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::Distribution;
+/// use local_array::{ArrayError, LocalArray, inner};
+/// use ndarray::{Ix2, array};
+///
+/// let products = ThreadComm::run(2, |comm| {
+///     let blocks = Distribution::over(2).shape([2, 2]).block(0).build()?;
+///     let a = LocalArray::<i64, Ix2, _>::from_fn(&blocks, comm, |g| 2 * g[0] + g[1])?; // 0 1, 2 3
+///     inner(&a, &a)?.gather_to(0)
+/// })?;
+/// assert_eq!(products[0], Some(array![[1, 3], [3, 13]].into_dyn())); // of rows with rows
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 ///
 /// # Errors
 /// As [`tensordot`].

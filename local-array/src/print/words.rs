@@ -7,7 +7,8 @@ use num_complex::{Complex32, Complex64};
 use super::PrintOptions;
 use super::digits::{Digits, positional, scientific, scientific_to};
 
-/// Elements that have a text, for [`distarray2string`](crate::LocalArrayBase::distarray2string): every type.
+/// Elements that have a text, for [`distarray2string`](crate::LocalArrayBase::distarray2string), which has an example: every
+/// type.
 pub trait Printed: Element {
     /// The words of all elements that are shown; `is_alone` for the one of a 0-d array.
     #[doc(hidden)]

@@ -5,7 +5,7 @@ use crate::ArrayError;
 
 /// Beta with parameters `a` and `b`: density `x^(a-1) (1-x)^(b-1)`, by the algorithms BB and BC of R. C. H. Cheng
 /// (Communications of the ACM 21, 1978), which accept more than half of all attempts.
-/// For [`Random::array`](super::Random::array).
+/// Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beta {
     /// The parameter that the odds are of, in the algorithm's order, and the other one.
@@ -27,7 +27,7 @@ enum How {
 }
 
 impl Beta {
-    /// The two parameters. Local.
+    /// The two parameters. Local. Example: see [`Draw`].
     ///
     /// # Errors
     /// [`ArrayError::Argument`] unless both are finite and above 0.

@@ -10,6 +10,36 @@ use crate::{ArrayError, Cast};
 ///
 /// An attempt has a fixed number of random words, so that the words of an element can be found by its index; a draw that
 /// rejects an attempt gets other words for the same element.
+///
+/// Those that are here:
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use dist_maps::Distribution;
+/// use local_array::random::{
+///     Beta, Draw, Exponential, Normal, Randint, Random, StandardNormal, StandardUniform, Uniform,
+/// };
+/// use local_array::{ArrayError, LocalArray};
+/// use ndarray::Ix1;
+///
+/// ThreadComm::run(2, |comm| {
+///     let mut random = Random::new(5); // the same on each rank, as what is drawn
+///     let share: f64 = random.value(&StandardUniform); // from one word
+///     assert_eq!((Draw::<f64>::words(&StandardUniform), Draw::<f64>::words(&Beta::new(2.0, 3.0)?)), (1, 2));
+///     let part: f32 = random.value(&Beta::new(2.0, 3.0)?);
+///     let angle: f64 = random.value(&Uniform::new(-3.0, 3.0)?);
+///     let error: f64 = random.value(&StandardNormal);
+///     let height: f64 = random.value(&Normal::new(170.0, 8.0)?);
+///     let die: u8 = random.value(&Randint::new::<u8>(1, 7)?);
+///     assert!((0.0..1.0).contains(&share) && (0.0..=1.0).contains(&part) && angle.abs() <= 3.0);
+///     assert!(error.abs() < 8.3 && (height - 170.0).abs() < 8.3 * 8.0 && (1..7).contains(&die));
+///     let blocks = Distribution::over(2).shape([5]).block(0).build()?;
+///     let waits: LocalArray<f64, Ix1, _> = random.array(&Exponential::new(2.0)?, &blocks, comm)?;
+///     assert!(waits.min()? > 0.0);
+///     Ok::<_, ArrayError>(())
+/// })?;
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 pub trait Draw<T> {
     /// The words of one attempt.
     #[must_use]
@@ -21,7 +51,14 @@ pub trait Draw<T> {
     fn draw(&self, words: &[u64]) -> Option<T>;
 }
 
-/// Floats that can be drawn, as by [`rand`](super::Random::rand): `f16`, `bf16`, `f32`, `f64`.
+/// Floats that can be drawn, as by [`rand`](super::Random::rand): `f16`, `bf16`, `f32`, `f64`. Local.
+///
+/// ```
+/// use local_array::random::RandomFloat;
+///
+/// assert_eq!((f64::unit(1 << 63), f32::unit(3 << 62)), (0.5, 0.75));
+/// assert_eq!(f32::nearest(0.1), 0.1_f32);
+/// ```
 pub trait RandomFloat: Element {
     /// Uniform in `[0, 1)`, as many bits as the type has below 1. Local.
     #[must_use]
@@ -105,7 +142,7 @@ impl Open {
     }
 }
 
-/// Uniform in `[0, 1)`: for [`Random::array`](super::Random::array) and [`Random::value`](super::Random::value).
+/// Uniform in `[0, 1)`, from as many bits as the type has below 1. Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StandardUniform;
 
@@ -116,7 +153,7 @@ impl<T: RandomFloat> Draw<T> for StandardUniform {
     }
 }
 
-/// Uniform in `[low, high)`; where `high - low` has few bits, rounding may give `high`: for [`Random::array`](super::Random::array) and [`Random::value`](super::Random::value).
+/// Uniform in `[low, high)`; where `high - low` has few bits, rounding may give `high`. Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uniform {
     low: f64,
@@ -124,7 +161,7 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// The least, and what all are less than. Local.
+    /// The least, and what all are less than. Local. Example: see [`Draw`].
     ///
     /// # Errors
     /// [`ArrayError::Argument`] unless the bounds are finite and in order.
@@ -147,7 +184,8 @@ impl<T: RandomFloat> Draw<T> for Uniform {
     }
 }
 
-/// Normal with mean 0 and deviation 1, by inversion: within 8.3 deviations. For [`Random::array`](super::Random::array).
+/// Normal with mean 0 and deviation 1, by inversion (M. J. Wichura, "Algorithm AS 241: the percentage points of the normal
+/// distribution", 1988): within 8.3 deviations. Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StandardNormal;
 
@@ -158,7 +196,7 @@ impl<T: RandomFloat> Draw<T> for StandardNormal {
     }
 }
 
-/// Normal: for [`Random::array`](super::Random::array) and [`Random::value`](super::Random::value).
+/// Normal, by inversion as [`StandardNormal`]. Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Normal {
     loc: f64,
@@ -166,7 +204,7 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Mean and standard deviation. Local.
+    /// Mean and standard deviation. Local. Example: see [`Draw`].
     ///
     /// # Errors
     /// [`ArrayError::Argument`] for a negative deviation, or NaN.
@@ -185,14 +223,14 @@ impl<T: RandomFloat> Draw<T> for Normal {
     }
 }
 
-/// Exponential, by inversion: for [`Random::array`](super::Random::array) and [`Random::value`](super::Random::value).
+/// Exponential, by inversion: `-scale · ln(u)`. Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exponential {
     scale: f64,
 }
 
 impl Exponential {
-    /// The mean. Local.
+    /// The mean. Local. Example: see [`Draw`].
     ///
     /// # Errors
     /// [`ArrayError::Argument`] for a negative mean, or NaN.
@@ -210,6 +248,14 @@ impl<T: RandomFloat> Draw<T> for Exponential {
 }
 
 /// Elements of [`randint`](super::Random::randint), as in the example of [`rand`](super::Random::rand): the integers and `bool`.
+/// Local.
+///
+/// ```
+/// use local_array::random::RandomInteger;
+///
+/// assert_eq!((i8::LEAST, i8::END, bool::END), (-128, 128, 2));
+/// assert_eq!((i8::from_integer(-3), bool::from_integer(1)), (-3, true));
+/// ```
 pub trait RandomInteger: Element {
     /// The least.
     const LEAST: i128;
@@ -245,7 +291,8 @@ impl RandomInteger for bool {
     }
 }
 
-/// Integers of `low..high`, each exactly as likely: for [`Random::array`](super::Random::array) and [`Random::value`](super::Random::value).
+/// Integers of `low..high`, each exactly as likely (D. Lemire, "Fast random integer generation in an interval", 2019).
+/// Example: see [`Draw`]. Local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Randint {
     low: i128,
@@ -256,7 +303,7 @@ pub struct Randint {
 }
 
 impl Randint {
-    /// The first integer and one past the last, of those that `T` has. Local.
+    /// The first integer and one past the last, of those that `T` has. Local. Example: see [`Draw`].
     ///
     /// # Errors
     /// [`ArrayError::Argument`] when there is none, or `T` does not have them all.

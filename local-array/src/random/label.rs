@@ -40,6 +40,21 @@ pub fn label_mask(rank: u32) -> [u32; WORDS] {
 
 /// Makes the state of a generator that was seeded alike on all ranks another one on each: exclusive or with the rank's
 /// [`label_mask`], as `DistArray`'s `label_state` does. Local.
+///
+/// ```
+/// use dist_comm::ThreadComm;
+/// use local_array::{ArrayError, random::{RankRandom, label_state}};
+///
+/// let first = ThreadComm::run(2, |comm| {
+///     let mut state = RankRandom::state_of(42); // 624 words, the same on both ranks
+///     label_state(&mut state, comm);
+///     let first = RankRandom::from_state(&state).random();
+///     assert_eq!(first, RankRandom::seed(42, comm).random());
+///     Ok::<_, ArrayError>(first)
+/// })?;
+/// assert_eq!(first, [0.636116227395968, 0.48088769032388734]);
+/// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+/// ```
 pub fn label_state<C: Communicator>(state: &mut [u32; WORDS], comm: &C) {
     let rank = u32::try_from(comm.rank()).unwrap_or(u32::MAX);
     for (word, mask) in state.iter_mut().zip(label_mask(rank)) {
@@ -47,7 +62,9 @@ pub fn label_state<C: Communicator>(state: &mut [u32; WORDS], comm: &C) {
     }
 }
 
-/// The generator that `DistArray` has on each rank: `NumPy`'s `RandomState`, seeded alike on all ranks and then labelled.
+/// The generator that `DistArray` has on each rank: `NumPy`'s `RandomState`, seeded alike on all ranks and then labelled. It
+/// is the Mersenne Twister (M. Matsumoto and T. Nishimura, "Mersenne Twister: a 623-dimensionally equidistributed uniform
+/// pseudo-random number generator", 1998).
 ///
 /// What it gives depends on the rank, and so an array filled with it on number of ranks and layout; for new programs there is
 /// [`Random`](super::Random). [`rand`](Self::rand), [`randn`](Self::randn), [`normal`](Self::normal), [`beta`](Self::beta) and
@@ -84,7 +101,7 @@ pub struct RankRandom {
 }
 
 impl RankRandom {
-    /// The generator of this rank: `numpy.random.seed(seed)` on each, then [`label_state`]. Local.
+    /// The generator of this rank: `numpy.random.seed(seed)` on each, then [`label_state`]. Local. Example: see [`RankRandom`].
     #[must_use]
     pub fn seed<C: Communicator>(seed: u32, comm: &C) -> Self {
         let mut state = Self::state_of(seed);
@@ -92,7 +109,7 @@ impl RankRandom {
         Self::from_state(&state)
     }
 
-    /// The state that `numpy.random.seed` makes of a seed. Local.
+    /// The state that `numpy.random.seed` makes of a seed. Local. Example: see [`label_state`].
     #[must_use]
     pub fn state_of(seed: u32) -> [u32; WORDS] {
         let mut state = [seed; WORDS];
@@ -105,7 +122,7 @@ impl RankRandom {
         state
     }
 
-    /// A generator that goes on from a state of which no number was used. Local.
+    /// A generator that goes on from a state of which no number was used. Local. Example: see [`label_state`].
     #[must_use]
     pub fn from_state(state: &[u32; WORDS]) -> Self {
         // The generator takes a state as the numbers it would have given last.
@@ -116,33 +133,40 @@ impl RankRandom {
         }
     }
 
-    /// The next number of `[0, 1)`, of 53 bits. Local.
+    /// The next number of `[0, 1)`, of 53 bits. Local. Example: see [`label_state`].
     pub fn random(&mut self) -> f64 {
         let high = f64::from(self.generator.next_u32() >> 5);
         let low = f64::from(self.generator.next_u32() >> 6);
         (high * 67_108_864.0 + low) / 9_007_199_254_740_992.0
     }
 
-    /// The next `n` numbers of `[0, 1)`. Local.
+    /// The next `n` numbers of `[0, 1)`. Local. Example: see [`RankRandom`].
     pub fn rand(&mut self, n: usize) -> Vec<f64> {
         (0..n).map(|_| self.random()).collect()
     }
 
-    /// The next `n` normal numbers with mean 0 and deviation 1. Local.
+    /// The next `n` normal numbers with mean 0 and deviation 1, by the polar method (G. Marsaglia and T. A. Bray, "A
+    /// convenient method for generating normal variables", 1964). Local. Example: see [`normal`](Self::normal).
     pub fn randn(&mut self, n: usize) -> Vec<f64> {
         (0..n).map(|_| self.gauss()).collect()
     }
 
-    /// The next `n` normal numbers with mean `loc` and standard deviation `scale`. Local.
+    /// The next `n` normal numbers with mean `loc` and standard deviation `scale`, from those of [`randn`](Self::randn). Local.
     ///
     /// ```
-    /// use dist_comm::SingleComm;
-    /// use local_array::random::RankRandom;
-    /// let mut random = RankRandom::seed(5, &SingleComm::new());
-    /// let (heights, shares) = (random.normal(170.0, 8.0, 100)?, random.beta(2.0, 3.0, 100)?);
-    /// assert!(heights.iter().all(|h| (130.0..210.0).contains(h)));
-    /// assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)));
-    /// # Ok::<(), local_array::ArrayError>(())
+    /// use dist_comm::ThreadComm;
+    /// use local_array::{ArrayError, random::RankRandom};
+    ///
+    /// ThreadComm::run(2, |comm| {
+    ///     let mut random = RankRandom::seed(5, comm);
+    ///     let heights = random.normal(170.0, 8.0, 100)?; // others on each rank
+    ///     let mut again = RankRandom::seed(5, comm);
+    ///     assert_eq!(again.randn(100).iter().map(|x| 170.0 + 8.0 * x).collect::<Vec<_>>(), heights);
+    ///     let shares = random.beta(2.0, 3.0, 100)?;
+    ///     assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)));
+    ///     Ok::<_, ArrayError>(())
+    /// })?;
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
     /// ```
     ///
     /// # Errors
@@ -152,7 +176,9 @@ impl RankRandom {
         Ok((0..n).map(|_| loc + scale * self.gauss()).collect())
     }
 
-    /// The next `n` numbers of the beta distribution with parameters `a` and `b`. Local.
+    /// The next `n` numbers of the beta distribution with parameters `a` and `b`: by the method of M. D. Jöhnk (Metrika 8, 1964)
+    /// where no parameter is above 1, else of two gamma numbers (J. H. Ahrens and U. Dieter, Computing 12, 1974; G. Marsaglia and
+    /// W. W. Tsang, ACM Transactions on Mathematical Software 26, 2000). Local. Example: see [`normal`](Self::normal).
     ///
     /// # Errors
     /// [`ArrayError::Argument`] unless both are finite and above 0.
@@ -162,7 +188,7 @@ impl RankRandom {
         Ok((0..n).map(|_| self.one_beta(a, b)).collect())
     }
 
-    /// The next `n` integers of `low..high`, of `0..low` where `high` is `None`. Local.
+    /// The next `n` integers of `low..high`, of `0..low` where `high` is `None`. Local. Example: see [`RankRandom`].
     ///
     /// # Errors
     /// [`ArrayError::Argument`] where there is no such integer.
@@ -191,7 +217,7 @@ impl RankRandom {
 
     /// An array as `DistArray` 0.2 fills it: `draw(self, 1)` first, to learn the type, which is dropped; then `draw(self, n)`
     /// for the `n` elements that this rank stores, padding included, in C order. Local; every rank gives the same draw and
-    /// distribution.
+    /// distribution. Example: see [`RankRandom`].
     ///
     /// # Errors
     /// As [`LocalArray::zeros`], and those of `draw`; [`ArrayError::Argument`] when it gives another number of elements.

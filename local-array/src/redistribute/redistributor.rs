@@ -32,6 +32,7 @@ const TAG: u32 = 0x5244;
 ///     let rows = Distribution::over(2).shape([4, 6]).block(0).build()?;
 ///     let columns = Distribution::over(2).shape([4, 6]).block(1).build()?;
 ///     let mut turn = Redistributor::new(&rows, &columns, comm)?;
+///     assert_eq!(turn.plan().sends().len(), 1); // to the other rank
 ///     let mut a = LocalArray::<f64, Ix2, _>::from_fn(&rows, comm, |g| (g[0] * 6 + g[1]) as f64)?;
 ///     let mut b = LocalArray::<f64, Ix2, _>::zeros(&columns, comm)?;
 ///     for _ in 0..3 {
@@ -59,7 +60,7 @@ pub struct Redistributor<C> {
 }
 
 impl<C: Communicator> Redistributor<C> {
-    /// Plans the same array in another distribution. Local; every rank gives the same two.
+    /// Plans the same array in another distribution. Local; every rank gives the same two. Example: see [`Redistributor`].
     ///
     /// # Errors
     /// [`ArrayError::InvalidBaseComm`] when the communicator has another size than a distribution, [`ArrayError::Plan`]
@@ -69,6 +70,27 @@ impl<C: Communicator> Redistributor<C> {
     }
 
     /// Plans a transposition: axis `i` of the destination is axis `axes[i]` of the source. Local.
+    ///
+    /// ```
+    /// use dist_comm::ThreadComm;
+    /// use dist_maps::Distribution;
+    /// use local_array::{ArrayError, LocalArray, Redistributor};
+    /// use ndarray::{Ix2, array};
+    ///
+    /// let found = ThreadComm::run(2, |comm| {
+    ///     let wide = Distribution::over(2).shape([2, 3]).block(0).build()?;
+    ///     let high = Distribution::over(2).shape([3, 2]).block(0).build()?;
+    ///     let a = LocalArray::<i64, Ix2, _>::from_fn(&wide, comm, |g| 3 * g[0] + g[1])?; // 0 1 2, 3 4 5
+    ///     let mut b = LocalArray::<i64, Ix2, _>::zeros(&high, comm)?;
+    ///     Redistributor::permuted(&wide, &high, &[1, 0], comm)?.execute(&a, &mut b)?;
+    ///     let turned = b.gather_to(0)?;
+    ///     Redistributor::reshaped(&wide, &high, comm)?.execute(&a, &mut b)?;
+    ///     Ok::<_, ArrayError>((turned, b.gather_to(0)?))
+    /// })?;
+    /// assert_eq!(found[0].0, Some(array![[0, 3], [1, 4], [2, 5]]));
+    /// assert_eq!(found[0].1, Some(array![[0, 1], [2, 3], [4, 5]]));
+    /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -87,6 +109,7 @@ impl<C: Communicator> Redistributor<C> {
     }
 
     /// Plans another shape of as many elements, which keep their global C order. Local.
+    /// Example: see [`permuted`](Self::permuted).
     ///
     /// # Errors
     /// As [`new`](Self::new), [`ArrayError::Plan`] also when the sizes differ.
@@ -137,7 +160,7 @@ impl<C: Communicator> Redistributor<C> {
         })
     }
 
-    /// The plan of this rank. Local.
+    /// The plan of this rank. Local. Example: see [`Redistributor`].
     pub fn plan(&self) -> &RedistPlan {
         &self.plan
     }
@@ -145,7 +168,7 @@ impl<C: Communicator> Redistributor<C> {
     /// Moves what `src` owns to `dst`; padding of `dst` is left alone, unless the two distributions are the same: then all
     /// that is stored is copied. Collective.
     ///
-    /// Fastest with both arrays in C order; sources in another order are sent by messages.
+    /// Fastest with both arrays in C order; sources in another order are sent by messages. Example: see [`Redistributor`].
     ///
     /// # Errors
     /// [`ArrayError::IncompatibleArray`] when an array is not distributed as planned, before anything moves and the same on

@@ -16,7 +16,19 @@ macro_rules! elementary {
         ///
         /// ```
         /// use local_array::ufunc::Elementary;
-        /// assert_eq!((9.0_f64.sqrt(), Elementary::rint(2.5_f32)), (3.0, 2.0));
+        ///
+        /// type Function = fn(f64) -> f64;
+        /// let at_0_is_0: [Function; 10] = [
+        ///     Elementary::sin, Elementary::tan, Elementary::arcsin, Elementary::arctan,
+        ///     Elementary::sinh, Elementary::tanh, Elementary::arcsinh, Elementary::arctanh,
+        ///     Elementary::expm1, Elementary::log1p,
+        /// ];
+        /// let at_0_is_1: [Function; 3] = [Elementary::cos, Elementary::cosh, Elementary::exp];
+        /// let at_1_is_0: [Function; 4] = [Elementary::arccos, Elementary::arccosh, Elementary::log, Elementary::log10];
+        /// assert!(at_0_is_0.iter().all(|f| f(0.0) == 0.0));
+        /// assert!(at_0_is_1.iter().all(|f| f(0.0) == 1.0));
+        /// assert!(at_1_is_0.iter().all(|f| f(1.0) == 0.0));
+        /// assert_eq!((Elementary::sqrt(9.0_f64), Elementary::rint(2.5_f32)), (3.0, 2.0));
         /// ```
         pub trait Elementary: Element + Number + Promote<Self> {
             $(

@@ -7,7 +7,7 @@ use super::{BinaryOperation, UnaryOperation};
 use crate::{ArrayError, LocalArray, LocalArrayBase, Operand, ufunc};
 
 macro_rules! unary_methods {
-    ($($method:ident $op:ident;)*) => {
+    ($($method:ident $op:ident: $x:literal => $result:literal;)*) => {
         /// Universal functions of each element, as `NumPy` names them. Local; padding is computed too.
         ///
         /// Elements, result types and meaning are those of the operation of the same name in [`ufunc`]; the result is
@@ -36,6 +36,22 @@ macro_rules! unary_methods {
             C: Communicator + Clone,
         {$(
             #[doc = concat!("[`", stringify!($op), "`](ufunc::", stringify!($op), ") of each element. Local.")]
+            ///
+            /// ```
+            /// use dist_comm::ThreadComm;
+            /// use dist_maps::Distribution;
+            /// use local_array::{ArrayError, LocalArray, ufunc};
+            /// use ndarray::Ix1;
+            ///
+            /// ThreadComm::run(2, |comm| {
+            ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
+            #[doc = concat!("    let a = LocalArray::<_, Ix1, _>::full(&blocks, comm, ", $x, ")?;")]
+            #[doc = concat!("    assert_eq!(a.", stringify!($method), "().max()?, ", $result, ");")]
+            #[doc = concat!("    assert_eq!(a.unary(ufunc::", stringify!($op), ").max()?, ", $result, ");")]
+            ///     Ok::<_, ArrayError>(())
+            /// })?;
+            /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+            /// ```
             #[must_use]
             pub fn $method(&self) -> LocalArray<<ufunc::$op as UnaryOperation<S::Elem>>::Output, D, C>
             where
@@ -48,37 +64,37 @@ macro_rules! unary_methods {
 }
 
 unary_methods! {
-    absolute Absolute;
-    arccos Arccos;
-    arccosh Arccosh;
-    arcsin Arcsin;
-    arcsinh Arcsinh;
-    arctan Arctan;
-    arctanh Arctanh;
-    conj Conjugate;
-    conjugate Conjugate;
-    cos Cos;
-    cosh Cosh;
-    exp Exp;
-    expm1 Expm1;
-    invert Invert;
-    log Log;
-    log10 Log10;
-    log1p Log1p;
-    negative Negative;
-    reciprocal Reciprocal;
-    rint Rint;
-    sign Sign;
-    sin Sin;
-    sinh Sinh;
-    sqrt Sqrt;
-    square Square;
-    tan Tan;
-    tanh Tanh;
+    absolute Absolute: "-2.0_f64" => "2.0";
+    arccos Arccos: "-1.0_f64" => "std::f64::consts::PI";
+    arccosh Arccosh: "1.0_f64" => "0.0";
+    arcsin Arcsin: "1.0_f64" => "std::f64::consts::FRAC_PI_2";
+    arcsinh Arcsinh: "0.0_f64" => "0.0";
+    arctan Arctan: "1.0_f64" => "std::f64::consts::FRAC_PI_4";
+    arctanh Arctanh: "0.0_f64" => "0.0";
+    conj Conjugate: "num_complex::Complex64::new(1.0, 2.0)" => "num_complex::Complex64::new(1.0, -2.0)";
+    conjugate Conjugate: "num_complex::Complex64::new(1.0, 2.0)" => "num_complex::Complex64::new(1.0, -2.0)";
+    cos Cos: "0.0_f64" => "1.0";
+    cosh Cosh: "0.0_f64" => "1.0";
+    exp Exp: "0.0_f64" => "1.0";
+    expm1 Expm1: "0.0_f64" => "0.0";
+    invert Invert: "5_i32" => "-6";
+    log Log: "1.0_f64" => "0.0";
+    log10 Log10: "100.0_f64" => "2.0";
+    log1p Log1p: "0.0_f64" => "0.0";
+    negative Negative: "3_i32" => "-3";
+    reciprocal Reciprocal: "4.0_f64" => "0.25";
+    rint Rint: "2.5_f64" => "2.0";
+    sign Sign: "-3_i32" => "-1";
+    sin Sin: "0.0_f64" => "0.0";
+    sinh Sinh: "0.0_f64" => "0.0";
+    sqrt Sqrt: "9_i32" => "3.0";
+    square Square: "-3_i32" => "9";
+    tan Tan: "0.0_f64" => "0.0";
+    tanh Tanh: "f64::INFINITY" => "1.0";
 }
 
 macro_rules! binary_methods {
-    ($($method:ident $op:ident;)*) => {
+    ($($method:ident $op:ident: $a:literal, $b:literal => $result:literal;)*) => {
         /// Universal functions of two elements, as `NumPy` names them; the other operand is an array, one value, or
         /// [`Equalised`](crate::Equalised). Local, but collective with `Equalised`.
         ///
@@ -106,7 +122,24 @@ macro_rules! binary_methods {
             D: Dimension,
             C: Communicator + Clone,
         {$(
-            #[doc = concat!("[`", stringify!($op), "`](ufunc::", stringify!($op), ") of each element and the other's. Local.")]
+            #[doc = concat!("[`", stringify!($op), "`](ufunc::", stringify!($op), ") of each element and the other's. Local; collective")]
+            /// with [`Equalised`](crate::Equalised).
+            ///
+            /// ```
+            /// use dist_comm::ThreadComm;
+            /// use dist_maps::Distribution;
+            /// use local_array::{ArrayError, LocalArray, ufunc};
+            /// use ndarray::Ix1;
+            ///
+            /// ThreadComm::run(2, |comm| {
+            ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
+            #[doc = concat!("    let a = LocalArray::<_, Ix1, _>::full(&blocks, comm, ", $a, ")?;")]
+            #[doc = concat!("    assert_eq!(a.", stringify!($method), "(", $b, ")?.max()?, ", $result, ");")]
+            #[doc = concat!("    assert_eq!(a.binary(ufunc::", stringify!($op), ", ", $b, ")?.max()?, ", $result, ");")]
+            ///     Ok::<_, ArrayError>(())
+            /// })?;
+            /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+            /// ```
             ///
             /// # Errors
             /// As [`binary`](Self::binary), the same on every rank.
@@ -124,29 +157,29 @@ macro_rules! binary_methods {
 }
 
 binary_methods! {
-    add Add;
-    arctan2 Arctan2;
-    bitwise_and BitwiseAnd;
-    bitwise_or BitwiseOr;
-    bitwise_xor BitwiseXor;
-    divide Divide;
-    equal Equal;
-    floor_divide FloorDivide;
-    fmod Fmod;
-    greater Greater;
-    greater_equal GreaterEqual;
-    hypot Hypot;
-    left_shift LeftShift;
-    less Less;
-    less_equal LessEqual;
-    maximum Maximum;
-    minimum Minimum;
-    mod_ Mod;
-    multiply Multiply;
-    not_equal NotEqual;
-    power Power;
-    remainder Remainder;
-    right_shift RightShift;
-    subtract Subtract;
-    true_divide TrueDivide;
+    add Add: "7_i64", "2_i64" => "9";
+    arctan2 Arctan2: "1.0_f64", "1.0_f64" => "std::f64::consts::FRAC_PI_4";
+    bitwise_and BitwiseAnd: "6_i64", "3_i64" => "2";
+    bitwise_or BitwiseOr: "6_i64", "3_i64" => "7";
+    bitwise_xor BitwiseXor: "6_i64", "3_i64" => "5";
+    divide Divide: "7_i64", "2_i64" => "3.5";
+    equal Equal: "2_i64", "3_i64" => "false";
+    floor_divide FloorDivide: "-7_i64", "2_i64" => "-4";
+    fmod Fmod: "-7_i64", "2_i64" => "-1";
+    greater Greater: "2_i64", "3_i64" => "false";
+    greater_equal GreaterEqual: "3_i64", "3_i64" => "true";
+    hypot Hypot: "3.0_f64", "4.0_f64" => "5.0";
+    left_shift LeftShift: "1_i64", "4_i64" => "16";
+    less Less: "2_i64", "3_i64" => "true";
+    less_equal LessEqual: "3_i64", "3_i64" => "true";
+    maximum Maximum: "2_i64", "3_i64" => "3";
+    minimum Minimum: "2_i64", "3_i64" => "2";
+    mod_ Mod: "-7_i64", "2_i64" => "1";
+    multiply Multiply: "7_i64", "2_i64" => "14";
+    not_equal NotEqual: "2_i64", "3_i64" => "true";
+    power Power: "2_i64", "10_i64" => "1024";
+    remainder Remainder: "-7_i64", "2_i64" => "1";
+    right_shift RightShift: "16_i64", "2_i64" => "4";
+    subtract Subtract: "7_i64", "2_i64" => "5";
+    true_divide TrueDivide: "7_i64", "2_i64" => "3.5";
 }

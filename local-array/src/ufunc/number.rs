@@ -17,6 +17,7 @@ use crate::{Arithmetic, Bitwise, Ordered};
 /// ```
 /// use local_array::ufunc::Number;
 /// assert_eq!((true.widen(), (-7_i16).magnitude(), 1_u8.true_quotient(4)), (1_i8, 7, 0.25));
+/// assert_eq!((true.added(true), 200_u8.added(100), true.multiplied(false)), (true, 44, false));
 /// ```
 pub trait Number: Element + Ordered + PartialEq {
     /// What `power`, `square`, `floor_divide` and the like compute with: `i8` for `bool`, else the element itself.
@@ -48,6 +49,7 @@ pub trait Number: Element + Ordered + PartialEq {
 /// ```
 /// use local_array::ufunc::Wide;
 /// assert_eq!(((-3_i32).signum_of(), 0.5_f64.reciprocal_of(), 2_i64.to_power(10)), (-1, 2.0, 1024));
+/// assert_eq!(num_complex::Complex64::new(1.0, 2.0).conjugate_of().im, -2.0);
 /// ```
 pub trait Wide: Arithmetic {
     /// -1, 0 or 1; NaN for NaN; for complex numbers `z / |z|`.

@@ -25,6 +25,8 @@ use crate::{Cast, Ordered};
 /// ```
 /// use local_array::ufunc::Promote;
 /// assert_eq!(Promote::promote(1_u8, -1_i8), (1_i16, -1_i16));
+/// assert_eq!(Promote::promote(1_u64, -1_i8), (1.0, -1.0)); // in f64, which not every u64 fits in
+/// assert_eq!(Promote::compared(u64::MAX, -1_i8), (u64::MAX.into(), -1_i128));
 /// ```
 pub trait Promote<B>: Element {
     /// The type that holds both.
@@ -44,7 +46,7 @@ pub trait Promote<B>: Element {
 ///
 /// ```
 /// use local_array::ufunc::Comparable;
-/// assert!(1.is_below(2) && !f64::NAN.is_same(f64::NAN));
+/// assert!(1.is_below(2) && !2.is_below(2) && 2.is_below_or_same(2) && !f64::NAN.is_same(f64::NAN));
 /// ```
 pub trait Comparable: Copy {
     /// Whether `self < other`.

@@ -6,10 +6,11 @@ use super::number::{Number, Wide};
 use super::promote::ToFloat;
 use crate::{Arithmetic, Bitwise};
 
-/// One struct per operation: its meaning, the bound on the element, the result.
+/// One struct per operation: its meaning, the method of its name, the bound on the element, the result.
 macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident<T: $bound:path> -> $output:ty: |$x:ident| $value:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $method:ident<T: $bound:path> -> $output:ty: |$x:ident| $value:expr;)*) => {$(
         $(#[$doc])*
+        #[doc = concat!("Example: see [`", stringify!($method), "`](crate::LocalArrayBase::", stringify!($method), "). Local.")]
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub struct $name;
 
@@ -26,26 +27,26 @@ macro_rules! unary {
 macro_rules! elementary {
     ($($(#[$doc:meta])* $name:ident $f:ident;)*) => {
         unary! {
-            $($(#[$doc])* $name<T: ToFloat> -> T::Float: |x| x.to_float().$f();)*
+            $($(#[$doc])* $name $f<T: ToFloat> -> T::Float: |x| x.to_float().$f();)*
         }
     };
 }
 
 unary! {
     /// `|x|`; the least signed integer wraps to itself.
-    Absolute<T: Number> -> T::Magnitude: |x| x.magnitude();
+    Absolute absolute<T: Number> -> T::Magnitude: |x| x.magnitude();
     /// The complex conjugate.
-    Conjugate<T: Number> -> T::Wide: |x| x.widen().conjugate_of();
+    Conjugate conjugate<T: Number> -> T::Wide: |x| x.widen().conjugate_of();
     /// All bits flipped; "not" for `bool`.
-    Invert<T: Bitwise> -> T: |x| x.inverted();
+    Invert invert<T: Bitwise> -> T: |x| x.inverted();
     /// `-x`; unsigned integers wrap.
-    Negative<T: Arithmetic> -> T: |x| x.negated();
+    Negative negative<T: Arithmetic> -> T: |x| x.negated();
     /// `1 / x`; truncated for integers, 0 for the integer 0.
-    Reciprocal<T: Number> -> T::Wide: |x| x.widen().reciprocal_of();
+    Reciprocal reciprocal<T: Number> -> T::Wide: |x| x.widen().reciprocal_of();
     /// -1, 0 or 1; NaN for NaN; `x / |x|` for complex numbers.
-    Sign<T: Wide> -> T: |x| x.signum_of();
+    Sign sign<T: Wide> -> T: |x| x.signum_of();
     /// `x · x`.
-    Square<T: Number> -> T::Wide: |x| { let x = x.widen(); x.times(x) };
+    Square square<T: Number> -> T::Wide: |x| { let x = x.widen(); x.times(x) };
 }
 
 elementary! {
