@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each binary uses a part")]
 
 pub mod arrays;
+pub mod laws;
 pub mod numpy;
+pub mod place;
 pub mod plain;
 pub mod schedule;
 
