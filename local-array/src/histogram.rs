@@ -40,8 +40,8 @@ pub struct Histogram<'a, T, C> {
 type Taken<U> = Result<(Array1<U>, Array1<f64>), ArrayError>;
 
 impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
-    /// A histogram of all elements, in bins of one width ([`Bins`] from a number, 10 in `NumPy`) or with given edges. Local; what
-    /// follows is collective.
+    /// A histogram of all elements, in bins of one width ([`Bins`] from a number, or from `None`: `NumPy`'s 10) or with given
+    /// edges. Local; what follows is collective.
     ///
     /// ```
     /// use dist_comm::ThreadComm;
@@ -55,6 +55,7 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     ///     let (counts, edges) = a.histogram(2).count()?;
     ///     assert_eq!((counts, edges), (array![4, 4], array![0.0, 3.5, 7.0]));
     ///     assert_eq!(a.histogram(2).range(0.0, 4.0).density()?.0, array![0.2, 0.3]);
+    ///     assert_eq!(a.histogram(None).count()?.0, array![1, 1, 1, 0, 1, 1, 1, 0, 1, 1]);
     ///     let uneven = a.histogram([0.0, 1.0, 6.0]);
     ///     assert_eq!(uneven.weighted_density(&a)?.0, array![0.0, 0.2]); // 21 of 21, over a width of 5
     ///     uneven.weighted(&a)

@@ -70,7 +70,8 @@ where
     /// Collective, as [`reshape`](Self::reshape), whose example has it: borrowed where nothing has to move.
     ///
     /// [`Order::A`] and [`Order::K`], the order in memory, are Fortran's where that is how every rank stores its part, and C's
-    /// otherwise.
+    /// otherwise. A part in both orders at once, a row for example, decides nothing, and where all are, the order is C's:
+    /// `NumPy` does not call such an array Fortran's either (`isfortran`).
     ///
     /// # Errors
     /// As [`reshape`](Self::reshape).

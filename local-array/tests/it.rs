@@ -16,16 +16,8 @@
 
 #[path = "it/coverage.rs"]
 mod coverage;
-#[path = "it/elementwise.rs"]
-mod elementwise_laws;
 #[path = "it/properties.rs"]
 mod properties;
-#[path = "it/random.rs"]
-mod random_laws;
-#[path = "it/rearranging.rs"]
-mod rearranging;
-#[path = "it/reductions.rs"]
-mod reduction_laws;
 #[path = "it/schedule.rs"]
 mod schedule;
 mod support;

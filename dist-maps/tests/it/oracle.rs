@@ -3,12 +3,14 @@
 //! `fixtures/dim_data.json` and `fixtures/maps.json` were made by running `DistArray` 0.6 (commit
 //! 0e014e4) under `NumPy` 1.23.5.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dap_protocol::{DimData, DimDict, Dist};
 use dist_maps::{
-    AxisDist, CompactIndex, Distribution, GlobalDim, GlobalIndex, IndexMap, LocalIndex, MdMap,
-    Padding, Slice, compact_indices, map_from_dim_dict,
+    AxisDist, BlockCyclicMap, BlockMap, CompactIndex, CyclicMap, Distribution, GlobalDim,
+    GlobalIndex, IndexMap, LocalIndex, MDMap, Padding, Slice, UnstructuredMap, compact_indices,
+    map_from_dim_dict,
 };
 use serde_json::Value;
 
@@ -241,9 +243,37 @@ fn dim_dict(theirs: &Value) -> Option<DimDict> {
     DimDict::new(size, ranks, rank, dist).ok()
 }
 
+/// The indices and the dictionary of the map that the numbers of a dictionary make, and its kind; `None` for a list that a
+/// map of any values takes alone.
+fn made(dict: &DimDict) -> Option<(&'static str, Vec<i64>, DimDict)> {
+    fn told(kind: &'static str, map: &impl IndexMap) -> (&'static str, Vec<i64>, DimDict) {
+        let indices = map.global_iter().map(GlobalIndex::get).collect();
+        (kind, indices, map.dim_dict().clone())
+    }
+    let (n, p, r) = (dict.size(), dict.grid_size(), dict.grid_rank());
+    Some(match dict.dist() {
+        Dist::Block { start, stop, .. } => {
+            told("block", &BlockMap::new(n, p, r, *start, *stop).unwrap())
+        }
+        Dist::Cyclic {
+            start,
+            block_size: 1,
+        } => told("cyclic", &CyclicMap::new(n, p, r, *start).unwrap()),
+        Dist::Cyclic { start, block_size } => {
+            let map = BlockCyclicMap::new(n, p, r, *start, *block_size);
+            told("block-cyclic", &map.unwrap())
+        }
+        Dist::Unstructured { indices, .. } => {
+            let map = UnstructuredMap::new(n, p, r, indices.clone());
+            told("unstructured", &map.ok()?)
+        }
+    })
+}
+
 #[test]
 fn index_tables_of_maps() {
     let (mut seen, mut agreed) = (0, 0);
+    let mut kinds = BTreeSet::new();
     for case in fixture(include_str!("../fixtures/maps.json")) {
         if case["kind"] != "map1d" || !case["protocol_local_indices"].is_array() {
             continue;
@@ -260,6 +290,13 @@ fn index_tables_of_maps() {
                 .eq(truth.iter().copied()),
             "{id}"
         );
+        if let Some((kind, indices, told)) = made(&dict) {
+            assert_eq!((indices, &told), (truth, map.dim_dict()), "{id} by its numbers");
+            kinds.insert(kind);
+        }
+        let letter = case["dim_dict"]["dist_type"].as_str();
+        let letter = if letter == Some("n") { Some("b") } else { letter };
+        assert_eq!(Some(map.dim_dict().dist_type()), letter, "{id}");
         seen += 1;
         if case["head_agrees_with_protocol"] == false || case["head"]["error"].is_string() {
             continue;
@@ -303,6 +340,7 @@ fn index_tables_of_maps() {
         }
     }
     assert!(seen >= 55 && agreed >= 50, "{seen}, {agreed}");
+    assert_eq!(kinds.len(), 4, "{kinds:?}");
 }
 
 #[test]
@@ -338,7 +376,9 @@ fn owners_and_index_tables_of_arrays() {
             )
             .unwrap();
             for rank in 0..ranks {
-                let map = MdMap::from_dim_data(&d.dim_data(rank).unwrap()).unwrap();
+                let map = MDMap::from_dim_data(&d.dim_data(rank).unwrap()).unwrap();
+                assert_eq!(map.local_shape(), d.local_shape(rank), "{id} rank {rank}");
+                let mut stored = 0;
                 let table = case["local_from_global_c_order"][rank].as_array().unwrap();
                 for (at, theirs) in table.iter().enumerate() {
                     let index = dist_maps::unpack_index(&shape, at as u64).unwrap();
@@ -346,12 +386,18 @@ fn owners_and_index_tables_of_arrays() {
                     let global: Vec<GlobalIndex> =
                         signed.iter().map(|&i| GlobalIndex::new(i)).collect();
                     let ours = map.local_from_global(&global);
+                    if let Some(local) = &ours {
+                        assert_eq!(map.global_from_local(local), Some(global), "{id} {index:?}");
+                        stored += 1;
+                    }
                     let ours = ours.map(|l| l.iter().map(|l| l.get()).collect::<Vec<_>>());
                     let expected = theirs.is_array().then(|| numbers::<usize>(theirs));
                     assert_eq!(ours, expected, "{id} rank {rank} {index:?}");
                     let owner = number::<usize>(&case["owning_ranks_c_order"][at]);
                     assert_eq!(d.owner(&signed), Some(owner), "{id} {index:?}");
                 }
+                let count: usize = map.local_shape().iter().product();
+                assert_eq!(stored, count, "{id} rank {rank}");
             }
             seen += 1;
         }

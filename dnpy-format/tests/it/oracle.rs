@@ -8,7 +8,7 @@ use dap_protocol::{DimData, HostBuffer, Order, ProtocolVersion};
 use dnpy_format::npy::{self, ByteOrder};
 use dnpy_format::{
     Alignment, AnyPart, DnpyError, FormatVersion, WriteOptions, read_array_header_1_0, read_info,
-    read_localarray_any, read_magic, write_array_header, write_localarray_with,
+    magic, read_localarray_any, read_magic, write_array_header, write_localarray_with,
 };
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -196,6 +196,7 @@ fn the_bytes_written_are_the_real_writers() {
         )
         .unwrap();
         assert_eq!(head[..10], bytes[..10], "{}: magic and length", id(&case));
+        assert_eq!(bytes[..8], magic(1, 0), "{}: magic", id(&case));
         assert_eq!(sorted(&head), (header.clone(), end), "{}", id(&case));
         let text = std::str::from_utf8(&head[10..]).unwrap();
         assert_eq!(

@@ -180,6 +180,7 @@ proptest! {
             let values: Vec<i32> = expected.iter().map(|&(at, _)| value(at)).collect();
             prop_assert_eq!(c_order(stored.part.buffer()), values);
             prop_assert_eq!(stored.bytes_read, 4 * expected.len() as u64);
+            prop_assert_eq!(npy::load_npy::<i32>(&path, &dim_data).unwrap(), stored.part);
 
             let owned = npy::read_owned::<i32>(&path, &dim_data).unwrap();
             let values: Vec<i32> =

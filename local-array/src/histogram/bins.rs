@@ -13,6 +13,7 @@ use crate::output::room;
 ///
 /// assert_eq!(Bins::from(4), Bins::Count(4));
 /// assert_eq!(Bins::from([0.0, 1.0]), Bins::Edges(vec![0.0, 1.0]));
+/// assert_eq!(Bins::from(None), Bins::Count(10)); // as NumPy does without `bins`
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bins {
@@ -20,6 +21,19 @@ pub enum Bins {
     Count(i64),
     /// One edge more than bins, none less than the one before.
     Edges(Vec<f64>),
+}
+
+/// Ten of one width, as in `NumPy`.
+impl Default for Bins {
+    fn default() -> Self {
+        Self::Count(10)
+    }
+}
+
+impl From<Option<Self>> for Bins {
+    fn from(bins: Option<Self>) -> Self {
+        bins.unwrap_or_default()
+    }
 }
 
 impl From<i32> for Bins {

@@ -3,7 +3,7 @@
 use dap_protocol::{DimData, Element};
 
 use dist_comm::{Communicator, SingleComm};
-use dist_maps::{CompactIndex, Distribution};
+use dist_maps::{CompactIndex, Distribution, MapError};
 use half::f16;
 use local_array::{
     ArrayError, Cast, LocalArray, LocalArrayBase, Number, One, Order, Spaced, Steps,
@@ -459,6 +459,25 @@ fn construct_spread_forms(comm: &dyn Communicator) -> Outcome {
         allowed: "[8, 6]".into(),
     };
     same(wrong, Some(expected), "another shape")?;
+    let [lists, alone] = [p, 1].map(|ranks| plain::distribution(&[11], &[Kind::List(5)], 0, ranks));
+    fn check(a: LocalArray<i64, Ix1, &dyn Communicator>, d: &Distribution) -> Outcome {
+        let ramp = ArrayD::from_shape_fn(IxDyn(&[11]), |at| at[0] as i64);
+        same(a.distribution(), d, "arange")?;
+        whole_alike(&a, &ramp, 0.0, "arange")
+    }
+    let single = SingleComm::new();
+    let single: &dyn Communicator = &single;
+    for letter in ["b", "c", "n"] {
+        for (comm, ranks) in [(comm, p), (single, 1)] {
+            let d = Distribution::from_shape(&[11], letter, None, ranks)?;
+            check(LocalArray::arange(0, 11, 1, letter, comm)?, &d)?;
+            let grid = [if letter == "n" { 1 } else { ranks.div_ceil(2) }];
+            let d = Distribution::from_shape(&[11], letter, Some(&grid), ranks)?;
+            check(LocalArray::arange(0, 11, 1, (letter, grid), comm)?, &d)?;
+        }
+    }
+    check(LocalArray::arange(0, 11, 1, &lists, comm)?, &lists)?;
+    check(LocalArray::arange(0, 11, 1, &alone, single)?, &alone)?;
     let wrong = LocalArray::<u8, Ix1, _>::arange(0, 3, 1, "x", comm);
     ensure(
         matches!(wrong, Err(ArrayError::InvalidMapCode { given: 'x', .. })),
@@ -541,6 +560,12 @@ fn construct_aslocalarray(comm: &dyn Communicator) -> Outcome {
 }
 
 fn construct_partial_dim_data(comm: &dyn Communicator) -> Outcome {
+    // lists cannot be made up
+    let lists = dist_maps::make_partial_dim_data(&[9, 4], "nu", None);
+    ensure(
+        matches!(lists, Err(MapError::NeedsIndices { axis: 1 })),
+        || format!("{lists:?}"),
+    )?;
     for (dist, shape) in [("b", [9, 4]), ("c", [9, 4]), ("nb", [3, 10]), ("", [3, 3])] {
         let whole = Distribution::from_shape(&shape, dist, None, comm.size())?;
         let grid = whole.grid().shape();

@@ -2,7 +2,7 @@
 
 use bytemuck::bytes_of;
 use dap_protocol::Element;
-use dist_comm::Communicator;
+use dist_comm::{Communicator, SingleComm};
 use dist_maps::Distribution;
 use half::f16;
 use local_array::ufunc::{self, BinaryOperation, Promote, UnaryOperation};
@@ -10,7 +10,7 @@ use local_array::{
     ArrayError, Axes, Cast, Equalised, IndexMode, LocalArray, Operand, Ordered, Rounding,
     Tolerance, equalise, where_,
 };
-use ndarray::{ArrayD, Ix1, Ix2, IxDyn, ShapeBuilder};
+use ndarray::{ArrayD, ArrayViewD, Ix1, Ix2, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 
 use super::numpy::{Call, Close, Encoded, Whole, calls, gathered, shape_of, spread, whole_alike};
@@ -457,6 +457,19 @@ fn elementwise_named_methods_are_their_operations(comm: &dyn Communicator) -> Ou
     multiply Multiply not_equal NotEqual power Power remainder Remainder subtract Subtract true_divide TrueDivide }
     names! { m, &n; bitwise_and BitwiseAnd bitwise_or BitwiseOr bitwise_xor BitwiseXor left_shift LeftShift
     right_shift RightShift }
+    let z = LocalArray::<Complex64, Ix1, _>::from_fn(&d, comm, |g| Complex64::new(g[0] as f64, 1.5))?;
+    names! { z; conj Conjugate conjugate Conjugate }
+    let mut out = z.zeros_like::<Complex64>()?;
+    z.unary_into(ufunc::Conjugate, &mut out)?;
+    let wanted = z.local().mapv(|z| Complex64::new(z.re, -z.im));
+    same(out.local(), wanted.view(), "conjugate, into")?;
+    let (part, wanted) = (z.part()?, z.owned().mapv(|z| Complex64::new(z.re, -z.im)));
+    let mut out = part.zeros_like::<Complex64>()?;
+    part.unary_into(ufunc::Conjugate, &mut out)?;
+    same(out.local(), wanted.view(), "conjugate of a part, into")?;
+    for found in [part.conj(), part.conjugate()] {
+        same(found.local(), wanted.view(), "conjugate of a part")?;
+    }
     // A plain number takes the array's type.
     let single = a.astype::<f32>();
     let squares: LocalArray<f32, Ix1, _> = single.power(2.0)?;
@@ -762,25 +775,40 @@ where
     let d = some_distribution(&shape_of(&input), comm.size(), n);
     let a = spread(&input, &d, comm)?;
     let (low, high) = (call.inputs[1].array::<T>()?, call.inputs[2].array::<T>()?);
-    let mut into = a.zeros_like::<T>()?;
-    let found = match (low.ndim(), low.first(), high.first()) {
+    let (part, mut into) = (a.part()?, a.zeros_like::<T>()?);
+    let mut part_into = part.zeros_like::<T>()?;
+    let (found, of_part) = match (low.ndim(), low.first(), high.first()) {
         (0, Some(&low), Some(&high)) => {
             a.clip_into(low, high, &mut into)?;
-            a.clip(low, high)?
+            part.clip_into(low, high, &mut part_into)?;
+            (a.clip(low, high)?, part.clip(low, high)?)
         }
         _ => {
             let (low, high) = (spread(&low, &d, comm)?, spread(&high, &d, comm)?);
             a.clip_into(&low, &high, &mut into)?;
-            a.clip(&low, &high)?
+            let found = a.clip(&low, &high)?;
+            let (low, high) = (low.part()?, high.part()?);
+            part.clip_into(&low, &high, &mut part_into)?;
+            (found, part.clip(&low, &high)?)
         }
     };
     all_agree(&gathered(&found)?, call, Exact::Relative)?;
     all_agree(&gathered(&into)?, call, Exact::Relative)?;
-    same(
-        a.part()?.clip(input[0], input[0])?.local_size(),
-        a.owned().len(),
-        "part",
-    )
+    same_bits(&of_part, found.owned(), "part")?;
+    same_bits(&part_into, found.owned(), "into a part")
+}
+
+/// A part is, bit by bit, what the rank owns of the whole.
+fn same_bits<T: Element>(
+    part: &LocalArray<T, IxDyn, SingleComm>,
+    owned: ArrayViewD<'_, T>,
+    what: &str,
+) -> Outcome {
+    same(part.local().shape(), owned.shape(), what)?;
+    for (x, y) in part.local().iter().zip(owned) {
+        same(bytes_of(x), bytes_of(y), what)?;
+    }
+    Ok(())
 }
 
 fn round<T>(comm: &dyn Communicator, call: &Call, n: usize) -> Outcome
@@ -798,16 +826,11 @@ where
     let mut into = a.zeros_like::<T::Rounded>()?;
     a.round_into(decimals, &mut into)?;
     all_agree(&gathered(&into)?, call, Exact::Bits)?;
-    for (x, y) in a
-        .part()?
-        .round(decimals)
-        .local()
-        .iter()
-        .zip(a.round(decimals).owned())
-    {
-        same(bytes_of(x), bytes_of(y), "part")?;
-    }
-    Ok(())
+    let (part, whole) = (a.part()?, a.round(decimals));
+    same_bits(&part.round(decimals), whole.owned(), "part")?;
+    let mut into = part.zeros_like::<T::Rounded>()?;
+    part.round_into(decimals, &mut into)?;
+    same_bits(&into, whole.owned(), "into a part")
 }
 
 fn elementwise_clip_and_round(comm: &dyn Communicator) -> Outcome {
@@ -843,8 +866,13 @@ fn conditions<T: Close + Cast<bool>>(comm: &dyn Communicator, call: &Call, n: us
         spread(&call.inputs[2].array::<f64>()?, &d, comm)?,
     );
     all_agree(&gathered(&where_(&c, &x, &y)?)?, call, Exact::Bits)?;
-    let (part, whole) = (where_(&c.part()?, &x.part()?, -1.5)?, where_(&c, &x, -1.5)?);
-    same(part.local(), whole.owned(), "part")
+    let (c, x, y, whole) = (c.part()?, x.part()?, y.part()?, where_(&c, &x, &y)?);
+    same(where_(&c, &x, &y)?.local(), whole.owned(), "part")?;
+    let chosen = where_(&c, &x, -1.5)?;
+    let wanted = ndarray::Zip::from(c.local()).and(x.local()).map_collect(|&c, &x| {
+        if Cast::<bool>::cast(c) { x } else { -1.5 }
+    });
+    same(chosen.local(), wanted.view(), "an array and a number on a part")
 }
 
 fn elementwise_choose_where_and_putmask(comm: &dyn Communicator) -> Outcome {
@@ -901,6 +929,13 @@ fn elementwise_choose_where_and_putmask(comm: &dyn Communicator) -> Outcome {
                 a.choose([1.5, 2.5, 3.5], mode)?.owned(),
                 "part",
             )?;
+            let own: Result<Vec<_>, _> = choices.iter().map(LocalArray::part).collect();
+            let (own, part) = (own?, a.part()?);
+            let chosen = part.choose(&own, mode)?;
+            same(chosen.local(), out.owned(), "arrays on a part")?;
+            let mut part_out = part.zeros_like::<f64>()?;
+            part.choose_into(&own, mode, &mut part_out)?;
+            same(part_out.local(), out.owned(), "into a part")?;
         }
     }
     for call in chosen(|call| call.op == "putmask")? {
@@ -925,7 +960,9 @@ fn elementwise_choose_where_and_putmask(comm: &dyn Communicator) -> Outcome {
                 .and(&call.inputs[1].array::<bool>()?)
                 .map_collect(|&x, &mask| if mask { -1.0 } else { x });
             whole_alike(&b, &wanted, 0.0, "putmask, one for all")?;
-            let mut part = a.part()?.to_owned();
+            let mut part = spread(&input, &d, comm)?.part()?.to_owned();
+            part.putmask(&mask.part()?, &a.part()?)?;
+            same(part.local(), a.owned(), "part")?;
             part.putmask(true, 5.0)?;
             ensure(part.local().iter().all(|&x| x == 5.0), || "part".into())?;
         }

@@ -11,9 +11,10 @@ use local_array::{
 use ndarray::{ArrayD, Ix1, Ix2, IxDyn};
 use num_complex::{Complex32, Complex64};
 
-use super::numpy::{Call, Close, Whole, alike, shape_of, spread, whole_alike};
+use super::numpy::{Call, Close, Whole, alike, spread, whole_alike};
 use super::plain::{self, Kind, some, zoo};
-use super::support::schedule::{LINALG, one_of};
+use super::support::place::Place;
+use super::support::schedule::LINALG;
 use super::{Outcome, ensure, same};
 
 cases! {
@@ -86,7 +87,7 @@ fn product<'a, T: MatMul + Close>(
     })
 }
 
-fn cross_of<T: Arithmetic + Close>(call: &Call, number: usize, comm: &dyn Communicator) -> Outcome {
+fn cross_of<T: Arithmetic + Close>(call: &Call, number: usize, place: Place<'_>) -> Outcome {
     let axis = |name: &str| {
         call.args
             .get(name)
@@ -104,19 +105,15 @@ fn cross_of<T: Arithmetic + Close>(call: &Call, number: usize, comm: &dyn Commun
     };
     let (a, b) = (call.inputs[0].array::<T>()?, call.inputs[1].array::<T>()?);
     let what = format!("cross of {:?} and {:?}, {axes:?}", a.shape(), b.shape());
-    let (left, right) = (shape_of(&a), shape_of(&b));
     for turn in [number, number + 3] {
-        let found = cross(
-            &spread(&a, &one_of(&left, comm.size(), turn, 0), comm)?,
-            &spread(&b, &one_of(&right, comm.size(), turn, 1), comm)?,
-            axes,
-        )?;
+        let (a, b) = (place.array(&a, turn, 0)?, place.array(&b, turn, 1)?);
+        let found = cross(&a, &b, axes)?;
         whole_alike(&found, &call.outputs[0].array::<T>()?, 0.0, &what)?;
     }
     Ok(())
 }
 
-fn check<T: MatMul + Close>(call: &Call, number: usize, comm: &dyn Communicator) -> Outcome {
+fn check<T: MatMul + Close>(call: &Call, number: usize, place: Place<'_>) -> Outcome {
     let (a, b) = (call.inputs[0].array::<T>()?, call.inputs[1].array::<T>()?);
     let wanted = call.outputs[0].array::<T>()?;
     let what = format!(
@@ -127,9 +124,7 @@ fn check<T: MatMul + Close>(call: &Call, number: usize, comm: &dyn Communicator)
         T::TYPE
     );
     // Each call with another pair of distributions.
-    let left = one_of(&shape_of(&a), comm.size(), number, 0);
-    let right = one_of(&shape_of(&b), comm.size(), number, 1);
-    let (a, b) = (spread(&a, &left, comm)?, spread(&b, &right, comm)?);
+    let (a, b) = (place.array(&a, number, 0)?, place.array(&b, number, 1)?);
     whole_alike(&product(call, &a, &b)?, &wanted, 0.0, &what)
 }
 
@@ -153,18 +148,22 @@ macro_rules! by_type {
     };
 }
 
+/// Compares a call of the fixture with what comes out here.
+pub fn check_call(call: &Call, number: usize, place: Place<'_>) -> Outcome {
+    if call.op != "cross" {
+        return by_type!(call, check(call, number, place));
+    }
+    match call.inputs[0].dtype.as_str() {
+        "<f8" => cross_of::<f64>(call, number, place),
+        "<i8" => cross_of::<i64>(call, number, place),
+        "<c16" => cross_of::<Complex64>(call, number, place),
+        other => Err(format!("a type that the test does not know: {other}").into()),
+    }
+}
+
 fn products_are_numpys(comm: &dyn Communicator) -> Outcome {
     for (number, call) in LINALG.due_of(|_| true, 200, comm.size())? {
-        if call.op == "cross" {
-            match call.inputs[0].dtype.as_str() {
-                "<f8" => cross_of::<f64>(call, number, comm)?,
-                "<i8" => cross_of::<i64>(call, number, comm)?,
-                "<c16" => cross_of::<Complex64>(call, number, comm)?,
-                other => return Err(format!("a type that the test does not know: {other}").into()),
-            }
-            continue;
-        }
-        by_type!(call, check(call, number, comm))?;
+        check_call(call, number, Place::Ranks(comm))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use dap_protocol::{DimData, DimDict};
 use dist_comm::Communicator;
 use dist_maps::Distribution;
-use local_array::random::Random;
+use local_array::random::{RankRandom, Random};
 use local_array::{ArrayError, LocalArray, LocalArrayBase, Spread};
 use ndarray::{ArrayD, Data, Dimension, Ix1, Ix2, IxDyn};
 
@@ -17,6 +17,7 @@ cases! {
     names_of_letters_and_grids,
     names_of_draws_by_letters,
     names_of_items,
+    names_of_asdist,
     names_of_asdist_like,
     names_of_dim_data,
 }
@@ -137,6 +138,17 @@ where
     same(a.local_size(), count, "local_size")
 }
 
+/// Fails unless the array lies as the lists of a distribution say.
+fn lies_in<S, D>(a: &LocalArrayBase<S, D, &dyn Communicator>, lists: &Distribution) -> Outcome
+where
+    S: Data,
+    D: Dimension,
+{
+    same(a.distribution(), lists, "the lists asked for")?;
+    same(a.dist(), "un".to_owned(), "dist")?;
+    same(a.local_size(), cells(lists, a.comm_rank()).len(), "local_size")
+}
+
 /// `zeros`, `ones`, `empty` with `dist` and `grid_shape`.
 fn names_of_letters_and_grids(comm: &dyn Communicator) -> Outcome {
     let (shape, ranks) = ([7_u64, 6], comm.size());
@@ -154,6 +166,15 @@ fn names_of_letters_and_grids(comm: &dyn Communicator) -> Outcome {
         let parts = (zeros.part()?.local_size(), ones.part()?.sum()?);
         same(parts.0 as i64, parts.1, "the ones of a part")?;
     }
+    // `u` has lists in place of a letter
+    let lists = plain::distribution(&shape, &[Kind::List(9), Kind::Whole], 0, ranks);
+    let zeros = LocalArray::<f64, Ix2, _>::zeros(&lists, comm)?;
+    lies_in(&zeros, &lists)?;
+    ensure(zeros.local().iter().all(|&x| x == 0.0), || "zeros".into())?;
+    let ones = LocalArray::<i32, Ix2, _>::ones(&lists, comm)?;
+    lies_in(&ones, &lists)?;
+    same((ones.sum()?, ones.part()?.sum()?), (42, zeros.part()?.local_size() as i64), "ones")?;
+    lies_in(&LocalArray::<u8, Ix2, _>::empty(&lists, comm)?, &lists)?;
     // the grid left out: one that uses the letters' dimensions
     let d = Distribution::from_shape(&shape, "b", None, ranks)?;
     lies(&LocalArray::<u8, Ix2, _>::zeros(&d, comm)?, "b", [ranks.min(7), 1])?;
@@ -193,6 +214,15 @@ fn names_of_draws_by_letters(comm: &dyn Communicator) -> Outcome {
     let (normal, beta) = (gathered(&normal)?, gathered(&beta)?);
     let ints: LocalArray<i64, Ix2, _> = Random::new(5).randint(-3, Some(4), &whole, comm)?;
     let ints = gathered(&ints)?;
+    let lists = plain::distribution(&shape, &[Kind::List(9), Kind::Whole], 0, ranks);
+    let (a, b, c, e) = all!(&lists);
+    for (found, wanted) in [(&a, &rand), (&b, &randn), (&c, &normal), (&e, &beta)] {
+        lies_in(found, &lists)?;
+        whole_alike(found, wanted, 0.0, "lists")?;
+    }
+    let found: LocalArray<i64, Ix2, _> = Random::new(5).randint(-3, Some(4), &lists, comm)?;
+    lies_in(&found, &lists)?;
+    whole_alike(&found, &ints, 0.0, "lists")?;
     for (letters, grid) in grids(ranks) {
         let d = Distribution::from_shape(&shape, letters, Some(&grid), ranks)?;
         let (a, b, c, e) = all!(&d);
@@ -204,7 +234,41 @@ fn names_of_draws_by_letters(comm: &dyn Communicator) -> Outcome {
         lies(&found, letters, grid)?;
         whole_alike(&found, &ints, 0.0, letters)?;
     }
-    Ok(())
+    for (letters, grid) in grids(ranks) {
+        let d = Distribution::from_shape(&shape, letters, Some(&grid), ranks)?;
+        lies(&drawn_by_rank(&d, comm)?, letters, grid)?;
+    }
+    lies_in(&drawn_by_rank(&lists, comm)?, &lists)
+}
+
+/// The same numbers as DistArray draws, each rank its own, one generator for one array after the other.
+fn drawn_by_rank<'a>(
+    d: &Distribution,
+    comm: &'a dyn Communicator,
+) -> Result<LocalArray<i64, Ix2, &'a dyn Communicator>, Failure> {
+    let (mut random, mut again) = (RankRandom::seed(3, &comm), RankRandom::seed(3, &comm));
+    let n = d.local_shape(comm.rank()).iter().product();
+    macro_rules! draws {
+        ($(|$r:ident, $n:ident| $draw:expr;)*) => {$(
+            let a = random.array::<_, Ix2, _>(|$r, $n| $draw, d, comm)?;
+            // One number first, to learn the type.
+            let draw = |$r: &mut RankRandom, $n: usize| $draw;
+            draw(&mut again, 1)?;
+            let wanted = draw(&mut again, n)?;
+            same(a.local().iter().copied().collect::<Vec<_>>(), wanted, stringify!($draw))?;
+        )*};
+    }
+    draws! {
+        |r, n| Ok::<_, ArrayError>(r.rand(n));
+        |r, n| Ok::<_, ArrayError>(r.randn(n));
+        |r, n| r.normal(3.0, 2.0, n);
+        |r, n| r.beta(2.0, 0.5, n);
+    }
+    let a = random.array::<i64, Ix2, _>(|r, n| r.randint(-3, Some(4), n), d, comm)?;
+    again.randint(-3, Some(4), 1)?;
+    let wanted = again.randint(-3, Some(4), n)?;
+    same(a.local().iter().copied().collect::<Vec<_>>(), wanted, "randint")?;
+    Ok(a)
 }
 
 /// `a[index]` and `a[index] = value` of the whole array, and of a part, whose indices count from 0.
@@ -228,6 +292,45 @@ fn names_of_items(comm: &dyn Communicator) -> Outcome {
         ensure(matches!(beyond, Err(ArrayError::OutOfBounds { .. })), || format!("{beyond:?}"))?;
     }
     Ok(())
+}
+
+/// `asdist` and `redist` with letters, grids and lists: the elements of an array elsewhere, in another shape too.
+fn names_of_asdist(comm: &dyn Communicator) -> Outcome {
+    let (shape, other, ranks) = ([7_u64, 6], [14_u64, 3], comm.size());
+    let whole = ArrayD::from_shape_fn(IxDyn(&[7, 6]), |at| (at[0] * 6 + at[1]) as i64);
+    let reshaped = whole.to_shape(IxDyn(&[14, 3]))?.to_owned();
+    for d in zoo(&shape, ranks) {
+        let a = spread(&whole, &d, comm)?;
+        for (letters, grid) in grids(ranks) {
+            let moved = a.asdist::<IxDyn>(&shape, letters, Some(&grid))?;
+            lies(&moved, letters, grid)?;
+            whole_alike(&moved, &whole, 0.0, letters)?;
+            let moved = a.redist::<IxDyn>(&other, letters, Some(&grid))?;
+            lies(&moved, letters, grid)?;
+            whole_alike(&moved, &reshaped, 0.0, letters)?;
+        }
+        let lists = plain::distribution(&shape, &[Kind::List(9), Kind::Whole], 0, ranks);
+        let moved = a.redistribute(&lists)?;
+        lies_in(&moved, &lists)?;
+        whole_alike(&moved, &whole, 0.0, "lists")?;
+        let lists = plain::distribution(&other, &[Kind::List(9), Kind::Whole], 0, ranks);
+        let moved = a.redistribute_reshaped::<IxDyn>(&lists)?;
+        lies_in(&moved, &lists)?;
+        whole_alike(&moved, &reshaped, 0.0, "lists, another shape")?;
+        let part = a.part()?;
+        let own: Vec<i64> = part.local().iter().copied().collect();
+        for letters in ["b", "c", "n"] {
+            let there = part.asdist::<IxDyn>(part.global_shape(), letters, Some(&[1, 1]))?;
+            same(there.local(), part.local(), "asdist of a part")?;
+            let flat = part.redist::<Ix1>(&[own.len() as u64], letters, Some(&[1]))?;
+            same(flat.local().to_vec(), own.clone(), "redist of a part")?;
+        }
+    }
+    let a = spread(&whole, &zoo(&shape, ranks)[0], comm)?;
+    let lists = a.asdist::<IxDyn>(&shape, "un", None).err();
+    ensure(matches!(lists, Some(ArrayError::Map(_))), || format!("lists without indices: {lists:?}"))?;
+    refused_everywhere(comm, a.asdist::<IxDyn>(&[41], "b", None), "asdist of another size")?;
+    refused_everywhere(comm, a.redist::<IxDyn>(&[41], "b", None), "redist of another size")
 }
 
 /// `asdist_like`: the elements of one array where those of another lie.

@@ -10,9 +10,10 @@ use local_array::{
 use ndarray::{Array, ArrayD, Axis, Data, Dimension, Ix2, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 
-use super::numpy::{Call, Close, Whole, alike, shape_of, spread, whole_alike};
+use super::numpy::{Call, Close, Whole, alike, spread, whole_alike};
 use super::plain::{self, Kind, SHAPES, some};
-use super::support::schedule::{OVER, one_of};
+use super::support::place::Place;
+use super::support::schedule::OVER;
 use super::support::arrays::{numbers, plainly};
 use super::{Failure, Outcome, ensure, same};
 
@@ -104,14 +105,14 @@ fn answers<U: Close>(
     Ok(())
 }
 
-fn check<T>(call: &Call, number: usize, comm: &dyn Communicator) -> Outcome
+fn check<T>(call: &Call, number: usize, place: Place<'_>) -> Outcome
 where
     T: Close + Summable + Ordered + Cast<bool>,
     T::Sum: Close,
     T::Mean: Close,
     <T::Mean as Floating>::Real: Close,
 {
-    let a = placed::<T>(call, number, comm)?;
+    let a = placed::<T>(call, number, place)?;
     let over: On<'_, T> = chosen(&a, call)?;
     let ddof = ddof(call);
     match &*call.op {
@@ -133,19 +134,19 @@ where
 fn check_ptp<T: Close + Ordered + local_array::Arithmetic>(
     call: &Call,
     number: usize,
-    comm: &dyn Communicator,
+    place: Place<'_>,
 ) -> Outcome {
-    let a = placed::<T>(call, number, comm)?;
+    let a = placed::<T>(call, number, place)?;
     answers(call, chosen(&a, call)?.ptp(), || a.ptp())
 }
 
-/// The input of a call, in the distribution of its turn.
+/// The input of a call, where its turn has it.
 pub fn placed<'a, T: Element>(
     call: &Call,
     turn: usize,
-    comm: &'a dyn Communicator,
+    place: Place<'a>,
 ) -> Result<Whole<'a, T>, Failure> {
-    placed_at(call, 0, turn, comm)
+    placed_at(call, 0, turn, place)
 }
 
 /// Its input number `array`.
@@ -153,11 +154,9 @@ pub fn placed_at<'a, T: Element>(
     call: &Call,
     array: usize,
     turn: usize,
-    comm: &'a dyn Communicator,
+    place: Place<'a>,
 ) -> Result<Whole<'a, T>, Failure> {
-    let input = call.inputs[array].array::<T>()?;
-    let distribution = one_of(&shape_of(&input), comm.size(), turn, array);
-    spread(&input, &distribution, comm)
+    place.array(&call.inputs[array].array::<T>()?, turn, array)
 }
 
 /// Calls `$check` for the listed element type of a dtype; another one fails.
@@ -174,57 +173,66 @@ macro_rules! by_dtype {
 
 pub(crate) use by_dtype;
 
-fn over_is_numpys(comm: &dyn Communicator) -> Outcome {
-    for (number, call) in OVER.due_of(|call| dtype(call).is_none(), 1000, comm.size())? {
-        let code = &call.inputs[0].dtype;
-        if call.op == "ptp" {
-            by_dtype!(
-                code,
-                check_ptp(call, number, comm),
-                i8,
-                i16,
-                i32,
-                i64,
-                u8,
-                u16,
-                u32,
-                u64,
-                f16,
-                f32,
-                f64,
-                Complex32,
-                Complex64
-            );
-        } else {
-            by_dtype!(
-                code,
-                check(call, number, comm),
-                bool,
-                i8,
-                i16,
-                i32,
-                i64,
-                u8,
-                u16,
-                u32,
-                u64,
-                f16,
-                f32,
-                f64,
-                Complex32,
-                Complex64
-            );
-        }
+/// Compares a call of the fixture with what comes out here.
+pub fn check_call(call: &Call, number: usize, place: Place<'_>) -> Outcome {
+    let code = &call.inputs[0].dtype;
+    if dtype(call).is_some() {
+        return check_with_dtype(call, number, place);
+    }
+    if call.op == "ptp" {
+        by_dtype!(
+            code,
+            check_ptp(call, number, place),
+            i8,
+            i16,
+            i32,
+            i64,
+            u8,
+            u16,
+            u32,
+            u64,
+            f16,
+            f32,
+            f64,
+            Complex32,
+            Complex64
+        );
+    } else {
+        by_dtype!(
+            code,
+            check(call, number, place),
+            bool,
+            i8,
+            i16,
+            i32,
+            i64,
+            u8,
+            u16,
+            u32,
+            u64,
+            f16,
+            f32,
+            f64,
+            Complex32,
+            Complex64
+        );
     }
     Ok(())
 }
 
-fn with_dtype<T, A>(call: &Call, number: usize, comm: &dyn Communicator) -> Outcome
+fn over_is_numpys(comm: &dyn Communicator) -> Outcome {
+    for (number, call) in OVER.due_of(|call| dtype(call).is_none(), 1000, comm.size())? {
+        check_call(call, number, Place::Ranks(comm))?;
+    }
+    Ok(())
+}
+
+fn with_dtype<T, A>(call: &Call, number: usize, place: Place<'_>) -> Outcome
 where
     T: Element + Cast<A>,
     A: Close + Accumulate,
 {
-    let a = placed::<T>(call, number, comm)?;
+    let a = placed::<T>(call, number, place)?;
     let over = chosen(&a, call)?;
     match &*call.op {
         "sum" => answers(call, over.sum_as::<A>(), || a.sum_as()),
@@ -234,12 +242,12 @@ where
     }
 }
 
-fn spread_with_dtype<T, A>(call: &Call, number: usize, comm: &dyn Communicator) -> Outcome
+fn spread_with_dtype<T, A>(call: &Call, number: usize, place: Place<'_>) -> Outcome
 where
     T: Element + Cast<A>,
     A: Floating<Real: Close>,
 {
-    let a = placed::<T>(call, number, comm)?;
+    let a = placed::<T>(call, number, place)?;
     let (over, ddof) = (chosen(&a, call)?, ddof(call));
     match &*call.op {
         "var" => answers(call, over.var_as::<A>(ddof), || a.var_as::<A>(ddof)),
@@ -248,33 +256,35 @@ where
     }
 }
 
-fn over_with_dtype_is_numpys(comm: &dyn Communicator) -> Outcome {
-    let due = OVER.due_of(|call| dtype(call).is_some(), 60, comm.size())?;
+fn check_with_dtype(call: &Call, number: usize, place: Place<'_>) -> Outcome {
+    let target = dtype(call).ok_or("no dtype")?;
+    let target = if target == "bool" { "b1" } else { target };
+    let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
     let mut seen = 0;
-    for &(number, call) in &due {
-        let target = dtype(call).ok_or("no dtype")?;
-        let target = if target == "bool" { "b1" } else { target };
-        let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
-        let before = seen;
-        macro_rules! pairs {
-            ($check:ident: $($t:ty => $($a:ty),*;)*) => {$($(
-                if (source, target) == (<$t>::TYPE.numpy_code().unwrap(), <$a>::TYPE.numpy_code().unwrap()) {
-                    $check::<$t, $a>(call, number, comm)?;
-                    seen += 1;
-                }
-            )*)*};
-        }
-        if call.op == "var" || call.op == "std" {
-            pairs! { spread_with_dtype: i8 => f32; i32 => f64; f64 => f32; f32 => f64; Complex32 => Complex64; u8 => f16; }
-        } else {
-            pairs! { with_dtype:
-                i8 => i8, u16, f32, Complex32, bool; u8 => i64, f16, u64; i32 => f32, i16;
-                f64 => i32, f32, Complex64, bool; bool => bool, u8, f64; f32 => f64, f32; Complex32 => Complex64;
+    macro_rules! pairs {
+        ($check:ident: $($t:ty => $($a:ty),*;)*) => {$($(
+            if (source, target) == (<$t>::TYPE.numpy_code().unwrap(), <$a>::TYPE.numpy_code().unwrap()) {
+                $check::<$t, $a>(call, number, place)?;
+                seen += 1;
             }
-        }
-        same(seen, before + 1, "calls of a pair of types")?;
+        )*)*};
     }
-    same(seen, due.len(), "calls")
+    if call.op == "var" || call.op == "std" {
+        pairs! { spread_with_dtype: i8 => f32; i32 => f64; f64 => f32; f32 => f64; Complex32 => Complex64; u8 => f16; }
+    } else {
+        pairs! { with_dtype:
+            i8 => i8, u16, f32, Complex32, bool; u8 => i64, f16, u64; i32 => f32, i16;
+            f64 => i32, f32, Complex64, bool; bool => bool, u8, f64; f32 => f64, f32; Complex32 => Complex64;
+        }
+    }
+    same(seen, 1, "calls of a pair of types")
+}
+
+fn over_with_dtype_is_numpys(comm: &dyn Communicator) -> Outcome {
+    for (number, call) in OVER.due_of(|call| dtype(call).is_some(), 100, comm.size())? {
+        check_call(call, number, Place::Ranks(comm))?;
+    }
+    Ok(())
 }
 
 fn variance(x: &[f64]) -> f64 {

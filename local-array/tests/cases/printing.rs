@@ -2,7 +2,7 @@
 
 
 use dap_protocol::Element;
-use dist_comm::Communicator;
+use dist_comm::{Communicator, SingleComm};
 use dist_maps::Distribution;
 use half::{bf16, f16};
 use local_array::{Cast, LocalArray, PrintOptions, Printed, get_printoptions, set_printoptions};
@@ -97,9 +97,12 @@ where
     if comm.rank() != last {
         return Ok(());
     }
-    let found = a.part()?.distarray2string_with(&options(call))?;
+    let before = get_printoptions();
+    set_printoptions(options(call));
+    let found = a.part()?.distarray2string();
+    set_printoptions(before);
     same(
-        found.as_str(),
+        found?.as_str(),
         call.args["text"].as_str().ok_or("text")?,
         &format!("{:?}", call.args),
     )
@@ -149,7 +152,16 @@ fn printing_options_are_this_ranks(comm: &dyn Communicator) -> Outcome {
         ..before
     });
     let found = a.distarray2string();
+    // on a part its own
+    let alone = LocalArray::<f64, Ix1, _>::linspace(0.0, 2.0, 4, true, "n", SingleComm::new())?;
+    let of_part = alone.part()?.distarray2string();
     set_printoptions(before);
+    let wanted = if comm.rank() == 0 {
+        "[0.   0.67 1.33 2.  ]"
+    } else {
+        "[0.      0.66667 1.33333 2.     ]"
+    };
+    same(of_part?.as_str(), wanted, "of a part")?;
     same(
         found?.as_str(),
         "[0.   0.67 1.33 2.  ]",

@@ -427,18 +427,23 @@ fn random_values_without_a_size(comm: &dyn Communicator) -> Outcome {
     let d = plain::distribution(&[], &[], 0, comm.size());
     let mut random = Random::new(SEED);
     let mut again = Random::new(SEED);
-    let x: f64 = random.value(&Normal::new(1.0, 2.0)?);
-    let a: Whole<'_, f64> = again.normal(1.0, 2.0, &d, comm)?;
-    if d.coords(comm.rank()).is_some() {
-        same(a.local().first().copied(), Some(x), "normal")?;
+    macro_rules! values {
+        ($($t:ty: $draw:expr, $call:ident($($arg:expr),*);)*) => {$(
+            let x: $t = random.value(&$draw);
+            let a: Whole<'_, $t> = again.$call($($arg,)* &d, comm)?;
+            if d.coords(comm.rank()).is_some() {
+                same(a.local().first().copied(), Some(x), stringify!($call))?;
+            }
+        )*};
     }
-    let x: i32 = random.value(&Randint::new::<i32>(0, 1000)?);
-    let a: Whole<'_, i32> = again.randint(1000, None, &d, comm)?;
-    if d.coords(comm.rank()).is_some() {
-        same(a.local().first().copied(), Some(x), "randint")?;
+    values! {
+        f64: Normal::new(1.0, 2.0)?, normal(1.0, 2.0);
+        i32: Randint::new::<i32>(0, 1000)?, randint(1000, None);
+        f32: Beta::new(0.5, 3.0)?, beta(0.5, 3.0);
+        f64: StandardUniform, rand();
+        f32: StandardNormal, randn();
     }
-    let x: f32 = random.value(&Beta::new(0.5, 3.0)?);
-    ensure((0.0..=1.0).contains(&x), || format!("beta {x}"))
+    Ok(())
 }
 
 fn random_seed_begins_anew(comm: &dyn Communicator) -> Outcome {

@@ -19,6 +19,7 @@ cases! {
     rearrange_take_put_compress,
     rearrange_nonzero_and_masks,
     rearrange_shapes,
+    rearrange_parts_in_both_orders,
     rearrange_axes,
     rearrange_copies,
     rearrange_slices,
@@ -325,6 +326,51 @@ fn stored_by_columns<T: Close>(call: &Call, at: usize, comm: &dyn Communicator) 
     let part = a.part()?;
     let part = LocalArray::from_array(part.local().to_owned(), part.distribution(), single)?;
     flat(&part, &by_columns, &format!("{call:?} on a part"))
+}
+
+/// Rows are in both orders at once, and so is nothing: where all parts are, A and K are C's order, and where one is by
+/// columns alone, Fortran's.
+fn rearrange_parts_in_both_orders(comm: &dyn Communicator) -> Outcome {
+    let ranks = comm.size();
+    let stored = |bounds: Vec<u64>, memory: Memory| {
+        let n = *bounds.last().unwrap_or(&0);
+        let d = Distribution::over(ranks)
+            .shape([n, 3])
+            .grid([ranks, 1])
+            .block_bounds(0, bounds)
+            .build()?;
+        let whole = ArrayD::from_shape_fn(IxDyn(&[n as usize, 3]), |at| (3 * at[0] + at[1]) as i64);
+        Ok::<_, Failure>((spread_as(&whole, &d, comm, memory)?, whole))
+    };
+    let p = ranks as u64;
+    // A row each; rows on the first ranks alone; then one rank has two.
+    let rows: Vec<u64> = (0..=p).collect();
+    let few: Vec<u64> = (0..=p).map(|r| r.min(2)).collect();
+    let two: Vec<u64> = (0..=p).map(|r| r + u64::from(r == p)).collect();
+    for (bounds, memory, by_columns) in [
+        (&rows, Memory::Rows, false),
+        (&rows, Memory::Columns, false),
+        (&few, Memory::Columns, false),
+        (&two, Memory::Columns, true),
+        (&two, Memory::Rows, false),
+    ] {
+        let (a, whole) = stored(bounds.clone(), memory)?;
+        let (rows, columns): (Vec<i64>, Vec<i64>) =
+            (whole.iter().copied().collect(), whole.t().iter().copied().collect());
+        let wanted = ndarray::arr1(if by_columns { &columns } else { &rows }).into_dyn();
+        for order in [Order::A, Order::K] {
+            let what = format!("{order:?} of {bounds:?}, {memory:?}");
+            whole_alike(&a.flatten(order)?, &wanted, 0.0, &what)?;
+            whole_alike(&a.ravel(order)?, &wanted, 0.0, &what)?;
+        }
+        let columns = ndarray::arr1(&columns).into_dyn();
+        whole_alike(&a.ravel(Order::F)?, &columns, 0.0, "F")?;
+        let own = ndarray::arr1(&a.owned().iter().copied().collect::<Vec<_>>()).into_dyn();
+        if a.owned().len() < 4 {
+            same(a.part()?.ravel(Order::A)?.local().to_owned().into_dyn(), own, "a row alone")?;
+        }
+    }
+    Ok(())
 }
 
 fn shapes<T: Close>(call: &Call, at: usize, comm: &dyn Communicator) -> Outcome {

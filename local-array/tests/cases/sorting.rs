@@ -102,7 +102,12 @@ fn sort<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communicator) ->
             whole_alike(&a, &wanted, 0.0, &what)?;
         }
     
-    let found = alone(&input)?.part()?.sorted(axis(call), kind(call))?;
+    let mut own = alone(&input)?;
+    let found = own.part()?.sorted(axis(call), kind(call))?;
+    if let Some(axis) = axis(call) {
+        own.sort(axis, kind(call))?;
+        alike(&own.local().to_owned(), &wanted, 0.0, "sort of a part")?;
+    }
     alike(
         &found.local().to_owned(),
         &wanted,

@@ -12,9 +12,10 @@ use ndarray::{Array1, ArrayD, Axis, Ix1, Ix2, IxDyn};
 use num_complex::{Complex32, Complex64};
 use serde_json::Value;
 
-use super::numpy::{Call, Close, Encoded, Whole, alike, shape_of, spread, whole_alike};
+use super::numpy::{Call, Close, Encoded, Whole, alike, spread, whole_alike};
 use super::over::{axes, by_dtype, dtype, flag, placed, placed_at, tolerance};
-use super::support::schedule::{STATISTICS, one_of};
+use super::support::place::Place;
+use super::support::schedule::STATISTICS;
 use super::support::arrays::{numbers, plainly};
 use super::plain::{self, Kind, zoo};
 use super::{Failure, Outcome, ensure, refused_everywhere, same};
@@ -67,9 +68,9 @@ fn found<U: Close>(
 fn cumulated<T: Element + Cast<A>, A: Close + Accumulate>(
     call: &Call,
     n: usize,
-    comm: &dyn Communicator,
+    place: Place<'_>,
 ) -> Outcome {
-    let a = placed::<T>(call, n, comm)?;
+    let a = placed::<T>(call, n, place)?;
     let axis = axis(call, "axis");
     found(
         call,
@@ -84,9 +85,9 @@ fn cumulated<T: Element + Cast<A>, A: Close + Accumulate>(
 fn cumulated_plain<T: Element + Summable<Sum: Close>>(
     call: &Call,
     n: usize,
-    comm: &dyn Communicator,
+    place: Place<'_>,
 ) -> Outcome {
-    let a = placed::<T>(call, n, comm)?;
+    let a = placed::<T>(call, n, place)?;
     let axis = axis(call, "axis");
     found(
         call,
@@ -98,38 +99,43 @@ fn cumulated_plain<T: Element + Summable<Sum: Close>>(
     )
 }
 
+fn cumulated_call(call: &Call, n: usize, place: Place<'_>) -> Outcome {
+    let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
+    match dtype(call) {
+        None => by_dtype!(
+            source,
+            cumulated_plain(call, n, place),
+            bool,
+            i8,
+            i16,
+            i32,
+            i64,
+            u8,
+            u16,
+            u32,
+            u64,
+            f16,
+            f32,
+            f64,
+            Complex32,
+            Complex64
+        ),
+        Some(target) => match (source, target) {
+            ("i1", "i1") => cumulated::<i8, i8>(call, n, place)?,
+            ("u1", "f4") => cumulated::<u8, f32>(call, n, place)?,
+            ("f8", "i4") => cumulated::<f64, i32>(call, n, place)?,
+            ("b1", "bool") => cumulated::<bool, bool>(call, n, place)?,
+            ("f4", "f8") => cumulated::<f32, f64>(call, n, place)?,
+            ("i4", "c16") => cumulated::<i32, Complex64>(call, n, place)?,
+            pair => return Err(format!("{pair:?} is not known").into()),
+        },
+    }
+    Ok(())
+}
+
 fn cumulated_is_numpys(comm: &dyn Communicator) -> Outcome {
     for (n, call) in &of(&["cumsum", "cumprod"], 100, comm)? {
-        let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
-        match dtype(call) {
-            None => by_dtype!(
-                source,
-                cumulated_plain(call, *n, comm),
-                bool,
-                i8,
-                i16,
-                i32,
-                i64,
-                u8,
-                u16,
-                u32,
-                u64,
-                f16,
-                f32,
-                f64,
-                Complex32,
-                Complex64
-            ),
-            Some(target) => match (source, target) {
-                ("i1", "i1") => cumulated::<i8, i8>(call, *n, comm)?,
-                ("u1", "f4") => cumulated::<u8, f32>(call, *n, comm)?,
-                ("f8", "i4") => cumulated::<f64, i32>(call, *n, comm)?,
-                ("b1", "bool") => cumulated::<bool, bool>(call, *n, comm)?,
-                ("f4", "f8") => cumulated::<f32, f64>(call, *n, comm)?,
-                ("i4", "c16") => cumulated::<i32, Complex64>(call, *n, comm)?,
-                pair => return Err(format!("{pair:?} is not known").into()),
-            },
-        }
+        check_call(call, *n, Place::Ranks(comm))?;
     }
     // every distribution
     let whole = numbers(&[13, 9], 4);
@@ -149,9 +155,9 @@ fn cumulated_is_numpys(comm: &dyn Communicator) -> Outcome {
 fn trace<T: Element + Summable<Sum: Close>>(
     call: &Call,
     n: usize,
-    comm: &dyn Communicator,
+    place: Place<'_>,
 ) -> Outcome {
-    let a = placed::<T>(call, n, comm)?;
+    let a = placed::<T>(call, n, place)?;
     let (first, second) = (
         axis(call, "axis1").ok_or("axis1")?,
         axis(call, "axis2").ok_or("axis2")?,
@@ -162,36 +168,41 @@ fn trace<T: Element + Summable<Sum: Close>>(
     )
 }
 
-fn trace_is_numpys(comm: &dyn Communicator) -> Outcome {
-    for (n, call) in &of(&["trace"], 40, comm)? {
-        match dtype(call) {
-            None => by_dtype!(
-                call.inputs[0].dtype,
-                trace(call, *n, comm),
-                bool,
-                i8,
-                i16,
-                i32,
-                i64,
-                u8,
-                u16,
-                u32,
-                u64,
-                f16,
-                f32,
-                f64,
-                Complex32,
-                Complex64
-            ),
-            Some(target) => {
-                let a = placed::<i32>(call, *n, comm)?;
-                match target {
-                    "i2" => found(call, a.trace_as::<i16>(0, 0, 1))?,
-                    "f4" => found(call, a.trace_as::<f32>(0, 0, 1))?,
-                    _ => found(call, a.trace_as::<bool>(0, 0, 1))?,
-                }
+fn trace_call(call: &Call, n: usize, place: Place<'_>) -> Outcome {
+    match dtype(call) {
+        None => by_dtype!(
+            call.inputs[0].dtype,
+            trace(call, n, place),
+            bool,
+            i8,
+            i16,
+            i32,
+            i64,
+            u8,
+            u16,
+            u32,
+            u64,
+            f16,
+            f32,
+            f64,
+            Complex32,
+            Complex64
+        ),
+        Some(target) => {
+            let a = placed::<i32>(call, n, place)?;
+            match target {
+                "i2" => found(call, a.trace_as::<i16>(0, 0, 1))?,
+                "f4" => found(call, a.trace_as::<f32>(0, 0, 1))?,
+                _ => found(call, a.trace_as::<bool>(0, 0, 1))?,
             }
         }
+    }
+    Ok(())
+}
+
+fn trace_is_numpys(comm: &dyn Communicator) -> Outcome {
+    for (n, call) in &of(&["trace"], 40, comm)? {
+        check_call(call, *n, Place::Ranks(comm))?;
     }
     Ok(())
 }
@@ -199,9 +210,9 @@ fn trace_is_numpys(comm: &dyn Communicator) -> Outcome {
 fn median<T: Close + Middle + Summable<Mean: Close>>(
     call: &Call,
     n: usize,
-    comm: &dyn Communicator,
+    place: Place<'_>,
 ) -> Outcome {
-    let a = placed::<T>(call, n, comm)?;
+    let a = placed::<T>(call, n, place)?;
     let over = a.over(axes(call)?);
     let keepdims = flag(call, "keepdims");
     found(
@@ -220,36 +231,41 @@ fn median<T: Close + Middle + Summable<Mean: Close>>(
     Ok(())
 }
 
+fn median_call(call: &Call, n: usize, place: Place<'_>) -> Outcome {
+    by_dtype!(
+        call.inputs[0].dtype,
+        median(call, n, place),
+        bool,
+        i8,
+        i16,
+        i32,
+        i64,
+        u8,
+        u16,
+        u32,
+        u64,
+        f16,
+        f32,
+        f64,
+        Complex32,
+        Complex64
+    );
+    Ok(())
+}
+
 fn median_is_numpys(comm: &dyn Communicator) -> Outcome {
     for (n, call) in &of(&["median"], 100, comm)? {
-        by_dtype!(
-            call.inputs[0].dtype,
-            median(call, *n, comm),
-            bool,
-            i8,
-            i16,
-            i32,
-            i64,
-            u8,
-            u16,
-            u32,
-            u64,
-            f16,
-            f32,
-            f64,
-            Complex32,
-            Complex64
-        );
+        check_call(call, *n, Place::Ranks(comm))?;
     }
     Ok(())
 }
 
-fn average<T, W>(call: &Call, n: usize, comm: &dyn Communicator) -> Outcome
+fn average<T, W>(call: &Call, n: usize, place: Place<'_>) -> Outcome
 where
     T: Element + Summable<Mean: Close> + Cast<<T as Summable>::Mean>,
     W: Element + Cast<T::Mean>,
 {
-    let a = placed::<T>(call, n, comm)?;
+    let a = placed::<T>(call, n, place)?;
     let over = a.over(axes(call)?);
     let (means, sums, value) = if call.inputs.len() == 1 {
         let (means, sums) = over.average_returned(Unweighted)?;
@@ -257,13 +273,11 @@ where
     } else {
         let weights = call.inputs[1].array::<W>()?;
         // Weights of the whole shape lie as the elements do, others anywhere.
-        let other = one_of(&shape_of(&weights), comm.size(), n, 1);
-        let distribution = if weights.shape() == call.inputs[0].shape {
-            a.distribution()
+        let weights = if weights.shape() == call.inputs[0].shape {
+            spread(&weights, a.distribution(), place.comm())?
         } else {
-            &other
+            place.array(&weights, n, 1)?
         };
-        let weights = spread(&weights, distribution, comm)?;
         let (means, sums) = over.average_returned(&weights)?;
         whole_alike(
             &over.average(&weights)?,
@@ -271,7 +285,7 @@ where
             0.0,
             "average",
         )?;
-        let mut out = LocalArray::<T::Mean, IxDyn, _>::zeros(means.distribution(), comm)?;
+        let mut out = LocalArray::<T::Mean, IxDyn, _>::zeros(means.distribution(), place.comm())?;
         over.average_into(&weights, &mut out)?;
         let wanted = super::numpy::gathered(&means)?;
         whole_alike(&out, &wanted, 0.0, "average_into")?;
@@ -306,30 +320,38 @@ where
 }
 
 /// With weights in double precision.
-fn wide_average<T>(call: &Call, n: usize, comm: &dyn Communicator) -> Outcome
+fn wide_average<T>(call: &Call, n: usize, place: Place<'_>) -> Outcome
 where
     T: Element + Summable<Mean: Close> + Cast<<T as Summable>::Mean>,
     f64: Cast<T::Mean>,
 {
-    average::<T, f64>(call, n, comm)
+    average::<T, f64>(call, n, place)
+}
+
+fn average_call(call: &Call, n: usize, place: Place<'_>) -> Outcome {
+    let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
+    match source {
+        "f2" => average::<f16, f16>(call, n, place)?,
+        "f4" => average::<f32, f32>(call, n, place)?,
+        "c8" => average::<Complex32, f32>(call, n, place)?,
+        "c16" => average::<Complex64, f64>(call, n, place)?,
+        "b1" => average::<bool, f64>(call, n, place)?,
+        _ => by_dtype!(source, wide_average(call, n, place), i8, i16, i32, i64, u8, u16, u32, u64, f64),
+    }
+    Ok(())
 }
 
 fn average_is_numpys(comm: &dyn Communicator) -> Outcome {
     for (n, call) in &of(&["average"], 80, comm)? {
-        let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
-        match source {
-            "f2" => average::<f16, f16>(call, *n, comm)?,
-            "f4" => average::<f32, f32>(call, *n, comm)?,
-            "c8" => average::<Complex32, f32>(call, *n, comm)?,
-            "c16" => average::<Complex64, f64>(call, *n, comm)?,
-            "b1" => average::<bool, f64>(call, *n, comm)?,
-            _ => by_dtype!(source, wide_average(call, *n, comm), i8, i16, i32, i64, u8, u16, u32, u64, f64),
-        }
+        check_call(call, *n, Place::Ranks(comm))?;
     }
     Ok(())
 }
 
 fn bins(value: &Value) -> Result<Bins, Failure> {
+    if value.is_null() {
+        return Ok(None.into());
+    }
     if let Some(count) = value.as_i64() {
         return Ok(i32::try_from(count)?.into());
     }
@@ -346,11 +368,11 @@ fn equal<U: Close>(found: &ArrayD<U>, wanted: &Encoded, call: &Call) -> Outcome 
     alike(found, &wanted.array::<U>()?, 1e-12, &what(call))
 }
 
-fn histogram<T>(call: &Call, n: usize, comm: &dyn Communicator) -> Outcome
+fn histogram<T>(call: &Call, n: usize, place: Place<'_>) -> Outcome
 where
     T: Ordered + Cast<f64>,
 {
-    let a = placed::<T>(call, n, comm)?;
+    let a = placed::<T>(call, n, place)?;
     let mut histogram = a.histogram(bins(&call.args["bins"])?);
     if let Some((low, high)) = span(&call.args["range"]) {
         histogram = histogram.range(low, high);
@@ -368,19 +390,19 @@ where
             edges
         }
         Some(weights) if weights.dtype == "<i8" => {
-            let weights = spread(&weights.array::<i64>()?, a.distribution(), comm)?;
+            let weights = spread(&weights.array::<i64>()?, a.distribution(), place.comm())?;
             let (values, edges) = histogram.weighted(&weights)?;
             equal(&values.into_dyn(), &call.outputs[0], call)?;
             edges
         }
         Some(weights) if weights.dtype == "<c16" => {
-            let weights = spread(&weights.array::<Complex64>()?, a.distribution(), comm)?;
+            let weights = spread(&weights.array::<Complex64>()?, a.distribution(), place.comm())?;
             let (values, edges) = histogram.weighted(&weights)?;
             equal(&values.into_dyn(), &call.outputs[0], call)?;
             edges
         }
         Some(weights) => {
-            let weights = spread(&weights.array::<f64>()?, a.distribution(), comm)?;
+            let weights = spread(&weights.array::<f64>()?, a.distribution(), place.comm())?;
             let (values, edges) = if density {
                 histogram.weighted_density(&weights)?
             } else {
@@ -393,9 +415,9 @@ where
     equal(&edges.into_dyn(), &call.outputs[1], call)
 }
 
-fn histogram2d(call: &Call, n: usize, comm: &dyn Communicator) -> Outcome {
-    let x = placed::<f64>(call, n, comm)?;
-    let y = spread(&call.inputs[1].array::<f64>()?, x.distribution(), comm)?;
+fn histogram2d(call: &Call, n: usize, place: Place<'_>) -> Outcome {
+    let x = placed::<f64>(call, n, place)?;
+    let y = spread(&call.inputs[1].array::<f64>()?, x.distribution(), place.comm())?;
     let both = call.args["bins"].as_array().ok_or("two bins")?;
     let mut histogram = x.histogram2d(&y, bins(&both[0])?, bins(&both[1])?);
     if let Some(ranges) = call.args["range"].as_array() {
@@ -404,7 +426,7 @@ fn histogram2d(call: &Call, n: usize, comm: &dyn Communicator) -> Outcome {
     let weights = call
         .inputs
         .get(2)
-        .map(|weights| spread(&weights.array::<f64>()?, x.distribution(), comm));
+        .map(|weights| spread(&weights.array::<f64>()?, x.distribution(), place.comm()));
     let (values, x_edges, y_edges) = match (weights.transpose()?, flag(call, "density")) {
         (None, false) => histogram.count()?,
         (None, true) => histogram.density()?,
@@ -416,18 +438,23 @@ fn histogram2d(call: &Call, n: usize, comm: &dyn Communicator) -> Outcome {
     equal(&y_edges.into_dyn(), &call.outputs[2], call)
 }
 
+fn histogram_call(call: &Call, n: usize, place: Place<'_>) -> Outcome {
+    by_dtype!(
+        call.inputs[0].dtype,
+        histogram(call, n, place),
+        u8,
+        i64,
+        f64
+    );
+    Ok(())
+}
+
 fn histograms_are_numpys(comm: &dyn Communicator) -> Outcome {
     for (n, call) in &of(&["histogram"], 30, comm)? {
-        by_dtype!(
-            call.inputs[0].dtype,
-            histogram(call, *n, comm),
-            u8,
-            i64,
-            f64
-        );
+        check_call(call, *n, Place::Ranks(comm))?;
     }
     for (n, call) in &of(&["histogram2d"], 20, comm)? {
-        histogram2d(call, *n, comm)?;
+        check_call(call, *n, Place::Ranks(comm))?;
     }
     Ok(())
 }
@@ -435,11 +462,11 @@ fn histograms_are_numpys(comm: &dyn Communicator) -> Outcome {
 /// What a covariance is kept in cannot be named as a parameter: one function for each.
 macro_rules! covariance {
     ($($name:ident: $kept:ty, $one:expr;)*) => {$(
-        fn $name<T>(call: &Call, n: usize, comm: &dyn Communicator) -> Outcome
+        fn $name<T>(call: &Call, n: usize, place: Place<'_>) -> Outcome
         where
             T: Element + Summable<Mean: Floating<Center = $kept>>,
         {
-            let a = placed::<T>(call, n, comm)?;
+            let a = placed::<T>(call, n, place)?;
             let mut covariance = a
                 .covariance()
                 .rowvar(flag(call, "rowvar"))
@@ -448,7 +475,7 @@ macro_rules! covariance {
                 covariance = covariance.ddof(ddof);
             }
             if call.inputs.len() > 1 {
-                covariance = covariance.with(&placed_at::<T>(call, 1, n, comm)?);
+                covariance = covariance.with(&placed_at::<T>(call, 1, n, place)?);
             }
             let result = if call.op == "cov" {
                 covariance.cov()?
@@ -473,21 +500,19 @@ covariance! {
     complex_covariance: Complex64, Complex64::new(1.0, 1.0);
 }
 
-fn covariances_are_numpys(comm: &dyn Communicator) -> Outcome {
-    for (n, call) in &of(&["cov", "corrcoef"], 80, comm)? {
-        let source = call.inputs[0].dtype.trim_start_matches('<');
-        if source.starts_with('c') {
-            by_dtype!(
-                source,
-                complex_covariance(call, *n, comm),
-                Complex32,
-                Complex64
-            );
-            continue;
-        }
+fn covariance_call(call: &Call, n: usize, place: Place<'_>) -> Outcome {
+    let source = call.inputs[0].dtype.trim_start_matches(['<', '|']);
+    if source.starts_with('c') {
         by_dtype!(
             source,
-            real_covariance(call, *n, comm),
+            complex_covariance(call, n, place),
+            Complex32,
+            Complex64
+        );
+    } else {
+        by_dtype!(
+            source,
+            real_covariance(call, n, place),
             bool,
             i8,
             i16,
@@ -503,6 +528,27 @@ fn covariances_are_numpys(comm: &dyn Communicator) -> Outcome {
         );
     }
     Ok(())
+}
+
+fn covariances_are_numpys(comm: &dyn Communicator) -> Outcome {
+    for (n, call) in &of(&["cov", "corrcoef"], 80, comm)? {
+        check_call(call, *n, Place::Ranks(comm))?;
+    }
+    Ok(())
+}
+
+/// Compares a call of the fixture with what comes out here.
+pub fn check_call(call: &Call, n: usize, place: Place<'_>) -> Outcome {
+    match &*call.op {
+        "cumsum" | "cumprod" => cumulated_call(call, n, place),
+        "trace" => trace_call(call, n, place),
+        "median" => median_call(call, n, place),
+        "average" => average_call(call, n, place),
+        "histogram" => histogram_call(call, n, place),
+        "histogram2d" => histogram2d(call, n, place),
+        "cov" | "corrcoef" => covariance_call(call, n, place),
+        other => Err(format!("an operation that the test does not know: {other}").into()),
+    }
 }
 
 fn sorted_median(x: &[f64]) -> f64 {

@@ -3,7 +3,9 @@
 
 pub mod arrays;
 pub mod counting;
+pub mod laws;
 pub mod numpy;
+pub mod place;
 pub mod plain;
 pub mod schedule;
 
