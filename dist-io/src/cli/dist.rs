@@ -4,7 +4,7 @@
 //! DIST = AXIS { "," AXIS }                          one for each dimension; missing ones at the end are not distributed
 //! AXIS = "n" | BLOCK [ PAD ] [ "p" ] | DEALT
 //! BLOCK = "b" | "be" | "bf" | "b@" CUT { ":" CUT }   ceil, even, floor; blocks that end where it says
-//! PAD = "+" N | "+" LOWER ":" UPPER                  elements of the neighbours stored beside each block
+//! PAD = "+" N                                        elements of the neighbours stored on both sides of each block
 //! DEALT = "c" | "c:" N | "bc:" N                     single elements or blocks of N, in turn; the colon may be left out
 //! ```
 
@@ -22,7 +22,7 @@ pub(super) struct Dist(Vec<Axis>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Axis {
     kind: Kind,
-    padding: Option<(u64, u64)>,
+    padding: Option<u64>,
     periodic: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct DistSyntax {
     allowed: &'static str,
 }
 
-const KINDS: &str = "n, b, be, bf, b@CUT:CUT, c, c:N; behind a b also +N, +LOWER:UPPER and p";
+const KINDS: &str = "n, b, be, bf, b@CUT:CUT, c, c:N; behind a b also +N and p";
 
 impl FromStr for Dist {
     type Err = DistSyntax;
@@ -71,7 +71,10 @@ impl Axis {
             None => (text, false),
         };
         let (kind, padding) = match text.split_once('+') {
-            Some((kind, padding)) => (kind, Some(pair(padding)?)),
+            Some((kind, padding)) => {
+                let width = number(padding).ok_or("padding of +N elements")?;
+                (kind, Some(width))
+            }
             None => (text, None),
         };
         let kind = Kind::parse(kind)?;
@@ -122,13 +125,6 @@ fn number(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-fn pair(text: &str) -> Result<(u64, u64), &'static str> {
-    let (lower, upper) = text.split_once(':').unwrap_or((text, text));
-    number(lower)
-        .zip(number(upper))
-        .ok_or("padding of +N or +LOWER:UPPER elements")
-}
-
 impl Dist {
     /// The distribution of an array of this shape. Without a number of ranks, there are as many as the grid has places; without
     /// a grid, the ranks are split among the distributed dimensions.
@@ -166,8 +162,8 @@ impl Dist {
                 Kind::Cuts(cuts) => builder.block_bounds(number, bounds(number, cuts, size)?),
                 Kind::Dealt(size) => builder.block_cyclic(number, *size),
             };
-            if let Some((lower, upper)) = axis.padding {
-                builder = builder.padding_of(number, lower, upper);
+            if let Some(width) = axis.padding {
+                builder = builder.padding_of(number, width, width);
             }
             if axis.periodic {
                 builder = builder.periodic(number);
@@ -320,8 +316,6 @@ mod tests {
         let plain = AxisDist::block(12, 3).unwrap();
         let padded = plain.clone().with_padding(1, 1).unwrap();
         assert_eq!(axes("b+1", &[12], "3"), [padded.clone()]);
-        let uneven = plain.clone().with_padding(1, 2).unwrap();
-        assert_eq!(axes("b+1:2", &[12], "3"), [uneven]);
         let ring = padded.with_boundary(1, 1).unwrap().with_periodic(true);
         assert_eq!(axes("b+1p", &[12], "3"), [ring.unwrap()]);
         assert_eq!(axes("bp", &[12], "3"), [plain.with_periodic(true).unwrap()]);
@@ -354,8 +348,8 @@ mod tests {
             ("c:3+5", 0, "padding and p behind b, be, bf or b@CUT"),
             ("n,c+1", 1, "padding and p behind b, be, bf or b@CUT"),
             ("np", 0, "padding and p behind b, be, bf or b@CUT"),
-            ("b+", 0, "padding of +N or +LOWER:UPPER elements"),
-            ("b+1:", 0, "padding of +N or +LOWER:UPPER elements"),
+            ("b+", 0, "padding of +N elements"),
+            ("b+1:2", 0, "padding of +N elements"),
             ("b@", 0, "b@CUT:CUT with numbers of elements"),
             (
                 "u",

@@ -48,7 +48,7 @@ Distributions (--dist), one letter for each dimension, comma between; missing on
   b  be  bf           blocks: ceil(size / ranks); lengths that differ by one at most; bounds at floor(size * rank / ranks)
   b@3:7               blocks that end at 3, at 7, and at the size
   c  c:64             single elements, or blocks of 64, dealt to the ranks in turn (also c64, bc64, bc:64)
-  b+1  b+1:2  b+1p    blocks with padding, 1 on both sides, or 1 below and 2 above; p wraps around
+  b+1  b+1p           blocks with one element of the neighbours stored on both sides; p wraps around
 
 Exit status: 0, or 1 on failure, 64 for a wrong command line; dap check has its own.";
 

@@ -61,7 +61,7 @@ whole.npy: .npy file, format 1.0, little-endian, C order, from byte 128 on
   array   4 x 6 of i16, 48 bytes
 
 part_3.dnpy: .dnpy file, format 1.0, protocol 0.10.0, rank 3 of a grid of 2 x 2
-  array   8 x 6 of f64, here 5 x 3, little-endian, C order, 120 bytes from byte 448 on
+  array   8 x 6 of f64, here 5 x 3, little-endian, C order, 120 bytes from byte 384 on
   axis 0  {'dist_type': 'b', 'padding': (1, 0), 'proc_grid_rank': 1, 'proc_grid_size': 2, 'size': 8, 'start': 3, 'stop': 8}
   axis 1  {'dist_type': 'c', 'proc_grid_rank': 1, 'proc_grid_size': 2, 'size': 6, 'start': 1}
 ";
@@ -79,7 +79,10 @@ fn many_ranks_are_summed_up() {
         last,
         "  and 6 ranks more (--all lists them); a rank owns 0 to 2 elements"
     );
-    assert!(text.contains("\n    15  15      2"), "{text}");
+    assert!(
+        text.contains("\n    15      15     2       2    30     16  part_15.dnpy\n"),
+        "{text}"
+    );
     assert!(
         text.contains("blocks over 22 ranks: 0 to 2 each\n"),
         "{text}"
@@ -87,7 +90,7 @@ fn many_ranks_are_summed_up() {
     assert!(!text.contains("\n    16  "), "{text}");
     let all = dap(folder.path(), "show part --all").ok();
     assert!(
-        all.contains("\n    21  21      0     0       -         0  part_21.dnpy\n"),
+        all.contains("\n    21      21     0       0  -          0  part_21.dnpy\n"),
         "{all}"
     );
 }
@@ -105,11 +108,11 @@ fn every_kind_of_axis_and_no_axis() {
         "{text}"
     );
     assert!(
-        text.contains("     0  0         2     2       4         16  part_0.dnpy\n"),
+        text.contains("     0  0            2       2  4        16  part_0.dnpy\n"),
         "{text}"
     );
     assert!(
-        text.contains("     3  inactive  0     0       -          0  part_3.dnpy\n"),
+        text.contains("     3  inactive     0       0  -         0  part_3.dnpy\n"),
         "{text}"
     );
     save_whole(folder.path(), &[], number);
@@ -135,9 +138,9 @@ fn what_cannot_be_read_is_said_where_it_stands() {
     );
     assert_eq!(run.status, 1, "{run:?}");
     let lines = [
-        "part (2 files): no set: part_1.dnpy: byte 448: the array ends after 119 of 120 byte(s)\n",
+        "part (2 files): no set: part_1.dnpy: byte 384: the array ends after 119 of 120 byte(s)\n",
         "\npart_0.dnpy: .dnpy file, format 1.0",
-        "\npart_1.dnpy: byte 448: the array ends",
+        "\npart_1.dnpy: byte 384: the array ends",
         "\nwhole.npy: .npy file",
         "\nnotes.txt: neither a .npy nor a .dnpy nor an HDF5 file",
     ];

@@ -20,7 +20,7 @@ fn a_wrong_command_line_has_a_status_of_its_own() {
         ("convert whole.npy", "<OUT>"),
         (
             "convert whole.npy x --dist b,q",
-            "axis 1: \"q\", allowed: n, b, be, bf, b@CUT:CUT, c, c:N; behind a b also +N, +LOWER:UPPER and p",
+            "axis 1: \"q\", allowed: n, b, be, bf, b@CUT:CUT, c, c:N; behind a b also +N and p",
         ),
         ("convert whole.npy x --dist u", "no lists of indices"),
         (
