@@ -16,7 +16,7 @@ use crate::support::{dap, files, four, number, save_parts, save_whole, temporary
 const DISTRIBUTIONS: &[&str] = &[
     "--dist b --ranks 3",
     "--dist n,b+1 --ranks 4",
-    "--dist b+3,b+2 --grid 2x3",
+    "--dist b+1,b+2 --grid 2x3",
     "--dist c,n --ranks 2",
     "--dist bc:3,c:2 --grid 3x2",
     "--dist be,bf --grid 2x2 --ranks 5",

@@ -90,7 +90,7 @@ fn many_ranks_are_summed_up() {
     assert!(!text.contains("\n    16  "), "{text}");
     let all = dap(folder.path(), "show part --all").ok();
     assert!(
-        all.contains("\n    21      21     0       0  -          0  part_21.dnpy\n"),
+        all.contains("\n    21      21     0       0  -         0  part_21.dnpy\n"),
         "{all}"
     );
 }
