@@ -153,7 +153,7 @@ fn cause(error: &DnpyError) -> &DnpyError {
     }
 }
 
-pub(super) fn run(args: &Args) -> Result<Outcome, CliError> {
+pub(super) fn run(args: &Args) -> Outcome {
     let mut findings = Vec::new();
     for place in inputs(&args.files) {
         match place {
@@ -177,10 +177,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome, CliError> {
         Format::Text => text(&findings, worst),
         Format::Json => json_text(&findings, worst),
     };
-    Ok(Outcome {
+    Outcome {
         text: text.into_bytes(),
         status: worst as u8,
-    })
+    }
 }
 
 fn npy_file(path: &Path) -> Finding {

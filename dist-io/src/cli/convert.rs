@@ -36,7 +36,7 @@ pub(super) struct Args {
     /// What to read: a file, the parts of a set, or the prefix of one
     #[arg(required = true, num_args = 1.., value_name = "IN")]
     input: Vec<OsString>,
-    /// What to write: FILE.npy, FILE.h5:/KEY, or the prefix of a set
+    /// What to write: FILE.npy, a dataset as in `all.h5:/heat`, or the prefix of a set
     #[arg(value_name = "OUT")]
     output: OsString,
     /// How OUT is distributed [default: as IN is; `b` where a grid or ranks are given]

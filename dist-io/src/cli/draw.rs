@@ -178,9 +178,8 @@ fn plane(
 
 fn png(d: &Distribution, size: u16) -> Result<Vec<u8>, png::EncodingError> {
     // a scalar is one element on one rank
-    let picture = match draw_rgb(d, size) {
-        Some(picture) => picture,
-        None => return single(),
+    let Some(picture) = draw_rgb(d, size) else {
+        return single();
     };
     let side = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     encode(side(picture.width), side(picture.height), &picture.pixels)

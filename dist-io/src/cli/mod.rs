@@ -91,8 +91,8 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     let outcome = match command.verb {
-        Verb::Show(args) => show::run(&args),
-        Verb::Check(args) => check::run(&args),
+        Verb::Show(args) => Ok(show::run(&args)),
+        Verb::Check(args) => Ok(check::run(&args)),
         Verb::Draw(args) => draw::run(&args),
         Verb::Convert(args) => convert::run(&args),
         Verb::Plan(args) => plan::run(&args),

@@ -34,17 +34,14 @@ impl Place {
                 path,
                 key: Some(key),
             } => format!("{}:/{key}", path.display()),
-            Self::Parts(paths) => match &paths[..] {
-                [one] => one.display().to_string(),
-                _ => {
-                    let stem = paths.first().and_then(|path| numbered(path));
-                    let first = stem.map_or_else(
-                        || paths.first().cloned().unwrap_or_default(),
-                        |(stem, _)| stem,
-                    );
-                    format!("{} ({} files)", first.display(), paths.len())
+            Self::Parts(paths) => {
+                let first = paths.first().map_or(Path::new(""), PathBuf::as_path);
+                if paths.len() == 1 {
+                    return first.display().to_string();
                 }
-            },
+                let stem = numbered(first).map_or_else(|| first.to_owned(), |(stem, _)| stem);
+                format!("{} ({} files)", stem.display(), paths.len())
+            }
         }
     }
 }
@@ -66,12 +63,11 @@ pub(super) fn inputs(arguments: &[OsString]) -> Vec<Place> {
             .and_then(|path| numbered(path))
             .map(|(stem, _)| stem);
         let known = sets.iter().find(|(known, _)| *known == stem);
-        match known.map(|&(_, at)| &mut places[at]) {
-            Some(Place::Parts(files)) => files.append(&mut file),
-            _ => {
-                sets.push((stem, places.len()));
-                places.push(Place::Parts(file));
-            }
+        if let Some(Place::Parts(files)) = known.map(|&(_, at)| &mut places[at]) {
+            files.append(&mut file);
+        } else {
+            sets.push((stem, places.len()));
+            places.push(Place::Parts(file));
         }
     }
     for place in &mut places {
