@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds every crate with no feature, each feature alone, and all pure ones: the library alone, because
+# Builds every crate with no feature, each feature alone, and all pure ones: libraries and commands alone, because
 # development dependencies would switch features on. Warnings are errors.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
@@ -12,9 +12,9 @@ while read -r crate features; do
     elif [ "$features" = hdf5 ] && ! have_hdf5; then
         skip "$name" "no HDF5 ($HDF5_PACKAGES)"
     elif [ "$features" = - ]; then
-        step "$name" cargo "${check[@]}" -q -p "$crate" --lib --no-default-features "${deny[@]}"
+        step "$name" cargo "${check[@]}" -q -p "$crate" --lib --bins --no-default-features "${deny[@]}"
     else
-        step "$name" cargo "${check[@]}" -q -p "$crate" --lib --no-default-features --features "$features" "${deny[@]}"
+        step "$name" cargo "${check[@]}" -q -p "$crate" --lib --bins --no-default-features --features "$features" "${deny[@]}"
     fi
 done < <(scripts/pure-features.py --sets)
 summary features

@@ -82,7 +82,7 @@ case $what in
         h5py
         have_hdf5 || skip hdf5 "no HDF5 ($HDF5_PACKAGES); dist-io is tested without it"
         step tests cargo test --no-fail-fast "${WORKSPACE[@]}" -- --show-output
-        if have_hdf5; then step tests-without-hdf5 cargo test -p dist-io; fi
+        if have_hdf5; then step tests-without-hdf5 cargo test -p dist-io --features cli; fi
         for ranks in 4 7; do step "demo-$ranks" make demo RANKS=$ranks; done
         mpi
         blas

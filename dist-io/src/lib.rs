@@ -20,6 +20,7 @@
 //! - `hdf5`: `save_hdf5`, `load_hdf5`, `inspect_hdf5`, and Legate's `to_file`, `from_file`, `from_file_batched`, by any HDF5 library,
 //!   a serial one too.
 //! - `mpi`: the tests under `mpirun`.
+//! - `cli`: the command `dap`; nothing of it is in the library.
 #![cfg_attr(not(feature = "hdf5"), forbid(unsafe_code))]
 
 mod error;

@@ -1,11 +1,14 @@
-//! Who owns what, as text and as SVG.
+//! Who owns what, as text, as SVG and as pixels.
 
+mod raster;
 mod segments;
 
 use std::fmt::Write as _;
 
 use crate::Distribution;
 use segments::{Segment, cells, exact};
+
+pub use raster::{Raster, draw_rgb};
 
 /// Cells of the text across and down, and segments of an axis that the SVG shows one by one.
 const ACROSS: u64 = 64;

@@ -23,7 +23,7 @@
 //! a size, only on numbers of ranks (at most [`MAX_RANKS`]) and of explicit indices.
 //!
 //! # Features
-//! - `draw`: `draw_text` and `draw_svg`, who owns what.
+//! - `draw`: `draw_text`, `draw_svg` and `draw_rgb`, who owns what.
 //! - `testkit`: strategies for distributions with a brute-force reading of them.
 
 mod axis_dist;
@@ -61,7 +61,7 @@ pub use dap_protocol::{Padding, ProcessGrid};
 pub use dim_map::{DimMap, map_from_dim_dict};
 pub use distribution::{Distribution, DistributionBuilder, GlobalDim, LocalPart, Sliced};
 #[cfg(feature = "draw")]
-pub use draw::{draw_svg, draw_text};
+pub use draw::{Raster, draw_rgb, draw_svg, draw_text};
 pub use error::MapError;
 pub use grid_choice::choose_grid;
 pub use halo::{Corners, HaloPlan};

@@ -212,9 +212,33 @@ pub(crate) fn read_walk<T: Element>(
     let bytes = T::bytes_mut(out).unwrap_or(&mut scratch);
     let count = read_runs(file, header, walk, bytes)?;
     if checked {
-        npy::checked_copy(&scratch, out, header.data_offset())?;
+        npy::checked_copy(&scratch, out, 0).map_err(|e| in_file(e, header, walk))?;
     }
     Ok(count)
+}
+
+/// The error of an element at a byte of the target, at the byte of the file that it was read from.
+fn in_file(error: DnpyError, header: &Header, walk: &Walk) -> DnpyError {
+    let DnpyError::Element { offset, element } = error else {
+        return error;
+    };
+    let size = element.size();
+    let at = usize::try_from(offset).unwrap_or(usize::MAX) / size;
+    let found = walk.for_each(&mut |src, dst, len| {
+        let behind = at
+            .checked_sub(dst)
+            .map(|n| (n / walk.dst_stride(), n % walk.dst_stride()));
+        match behind {
+            Some((steps, 0)) if steps < len => Err(src + steps),
+            _ => Ok(()),
+        }
+    });
+    // an element that no run has brought was there before
+    let position = found.err().unwrap_or(0);
+    DnpyError::Element {
+        offset: header.data_offset() + (position * size) as u64,
+        element,
+    }
 }
 
 fn read_runs(

@@ -12,7 +12,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dap-protocol", &[]),
     ("large-pages", &[]),
     ("dist-comm", &["large-pages"]),
-    ("dist-io", &["dap-protocol", "dist-comm", "dist-maps"]),
+    (
+        "dist-io",
+        &["dap-protocol", "dist-comm", "dist-maps", "dnpy-format"],
+    ),
     ("dist-maps", &["dap-protocol", "large-pages"]),
     ("dnpy-format", &["dap-protocol", "dist-maps", "large-pages"]),
     (
@@ -32,7 +35,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Arrows that a user of the crate can do without.
-const OPTIONAL: &[(&str, &str)] = &[("dnpy-format", "dist-maps")];
+const OPTIONAL: &[(&str, &str)] = &[("dist-io", "dnpy-format"), ("dnpy-format", "dist-maps")];
+
+/// Crates that only the binaries of another may name, and where those stand.
+const BINARIES_ONLY: &[(&str, &str, &[&str])] = &[(
+    "dist-io",
+    "dnpy_format",
+    &["dist-io/src/bin/", "dist-io/src/cli/"],
+)];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -101,6 +111,25 @@ fn optional_arrows_are_optional() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn what_is_for_binaries_stays_out_of_libraries() {
+    let root = root();
+    for (member, name, folders) in BINARIES_ONLY {
+        let mut files = Vec::new();
+        rust_files(&root.join(member).join("src"), &mut files);
+        let mut users = 0;
+        for path in files {
+            if !code_only(&fs::read_to_string(&path).expect("a text file")).contains(name) {
+                continue;
+            }
+            let inside = folders.iter().any(|f| path.starts_with(root.join(f)));
+            assert!(inside, "{} names {name}", path.display());
+            users += 1;
+        }
+        assert!(users > 0, "nothing in {member} names {name}");
     }
 }
 

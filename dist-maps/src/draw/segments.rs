@@ -41,7 +41,7 @@ pub(super) fn cells(axis: &AxisDist, most: u64) -> Vec<Segment> {
 }
 
 /// Pieces of `width` elements, the last one short.
-fn pieces_of(axis: &AxisDist, width: u64) -> Vec<Segment> {
+pub(super) fn pieces_of(axis: &AxisDist, width: u64) -> Vec<Segment> {
     let size = axis.size();
     let owner = owners(axis);
     (0..size.div_ceil(width))

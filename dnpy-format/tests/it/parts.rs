@@ -344,3 +344,35 @@ fn rows_of_whole_lines_are_one_read() {
     }
     assert_eq!(READS.load(Ordering::Relaxed), 4);
 }
+
+#[test]
+fn a_byte_that_is_no_bool_is_named_where_it_stands_in_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("whole.npy");
+    let whole = HostArray::new(vec![4, 6], vec![true; 24]).unwrap();
+    npy::save(&path, &whole).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.len() - 24 + 2 * 6 + 5; // row 2, column 5
+    bytes[at] = 7;
+    std::fs::write(&path, bytes).unwrap();
+    // contiguous and not, in place and turned
+    let parts = [
+        (DimDict::block(4, 2, 1, 2..4), DimDict::whole(6)),
+        (DimDict::block(4, 2, 1, 2..4), DimDict::block(6, 2, 1, 4..6)),
+        (DimDict::cyclic(4, 2, 0, 1), DimDict::cyclic(6, 2, 1, 1)),
+        (
+            DimDict::unstructured(4, 2, 0, vec![3, 2], true),
+            DimDict::unstructured(6, 2, 0, vec![5, 0, 4], true),
+        ),
+    ];
+    for (rows, columns) in parts {
+        let part = DimData::new(vec![rows.unwrap(), columns.unwrap()]);
+        let error = npy::read_by_dim_data::<bool>(&path, &part).unwrap_err();
+        assert_eq!(error.offset(), Some(at as u64), "{part:?}: {error}");
+    }
+    let good = DimData::new(vec![
+        DimDict::block(4, 2, 0, 0..2).unwrap(),
+        DimDict::whole(6).unwrap(),
+    ]);
+    assert!(npy::read_by_dim_data::<bool>(&path, &good).is_ok());
+}

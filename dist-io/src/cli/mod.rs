@@ -1,0 +1,134 @@
+//! The command `dap`: one subcommand a file. Each makes its whole answer before a byte of it is printed.
+
+mod check;
+mod convert;
+mod dist;
+mod draw;
+mod error;
+#[cfg(feature = "hdf5")]
+mod hdf5;
+mod pieces;
+mod place;
+mod plan;
+mod publish;
+mod shell;
+mod show;
+mod source;
+mod text;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use error::CliError;
+
+/// Exit status of a command that failed; `dap check` has statuses of its own.
+const FAILED: u8 = 1;
+/// Exit status of a command line that is none: that of `sysexits.h`, which `dap check` never gives.
+const USAGE: u8 = 64;
+
+/// Distributed arrays in files: what they are, whether they keep to the Distributed Array Protocol, and from one form to another.
+#[derive(Debug, Parser)]
+#[command(name = "dap", version, after_help = FILES, propagate_version = true)]
+struct Command {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const FILES: &str = "\
+Files:
+  whole.npy           an array in one piece
+  part_0.dnpy ...     the parts of an array, one a rank; those with one prefix are one set
+  run/part            a set by its prefix: run/part.manifest.json, or run/part_0.dnpy and so on
+  all.h5:/heat        an HDF5 dataset (a dap built with the feature hdf5)
+
+Distributions (--dist), one letter for each dimension, comma between; missing ones are not distributed:
+  n                   not distributed
+  b  be  bf           blocks: ceil(size / ranks); lengths that differ by one at most; bounds at floor(size * rank / ranks)
+  b@3:7               blocks that end at 3, at 7, and at the size
+  c  c:64             single elements, or blocks of 64, dealt to the ranks in turn (also c64, bc64, bc:64)
+  b+1  b+1p           blocks with one element of the neighbours stored on both sides; p wraps around
+
+Exit status: 0, or 1 on failure, 64 for a wrong command line; dap check has its own.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Show(show::Args),
+    Check(check::Args),
+    Draw(draw::Args),
+    Convert(convert::Args),
+    Plan(plan::Args),
+    Completions(shell::CompletionsArgs),
+    Man(shell::ManArgs),
+}
+
+/// What a command says, and its exit status.
+struct Outcome {
+    text: Vec<u8>,
+    status: u8,
+}
+
+impl From<String> for Outcome {
+    fn from(text: String) -> Self {
+        Self::from(text.into_bytes())
+    }
+}
+
+impl From<Vec<u8>> for Outcome {
+    fn from(text: Vec<u8>) -> Self {
+        Self { text, status: 0 }
+    }
+}
+
+pub(crate) fn main() -> ExitCode {
+    let command = match Command::try_parse() {
+        Ok(command) => command,
+        Err(error) => {
+            // nobody is left to tell when this fails
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+        }
+    };
+    let outcome = match command.verb {
+        Verb::Show(args) => Ok(show::run(&args)),
+        Verb::Check(args) => Ok(check::run(&args)),
+        Verb::Draw(args) => draw::run(&args),
+        Verb::Convert(args) => convert::run(&args),
+        Verb::Plan(args) => plan::run(&args),
+        Verb::Completions(args) => Ok(shell::completions(&args)),
+        Verb::Man(args) => shell::man(&args),
+    };
+    let outcome = outcome.and_then(|outcome| {
+        print(&outcome.text).map_err(CliError::os("write", "the standard output"))?;
+        Ok(outcome.status)
+    });
+    match outcome {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            // as above
+            let _ = writeln!(io::stderr(), "dap: {error}");
+            ExitCode::from(if error.is_usage() { USAGE } else { FAILED })
+        }
+    }
+}
+
+/// Prints; a reader that has had enough, `head` for instance, is no error.
+fn print(text: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Command::command().debug_assert();
+    }
+}

@@ -1,0 +1,236 @@
+//! HDF5 files of the command.
+
+use std::fs;
+
+use dist_comm::ThreadComm;
+use dist_io::{Wanted, inspect_hdf5, load_hdf5};
+use dist_maps::Distribution;
+
+use crate::support::{dap, files, four, number, part, save_parts, save_whole, temporary};
+
+#[test]
+fn every_way_there_and_back() {
+    let folder = temporary();
+    save_whole(folder.path(), &[200, 90], number);
+    let before = fs::read(folder.path().join("whole.npy")).unwrap();
+    for (number, dist) in [
+        "--dist b --ranks 3",
+        "--dist c,b+1 --grid 2x2",
+        "--dist n,c:7 --ranks 4",
+        "",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let key = format!("all.h5:/run/{number}");
+        dap(
+            folder.path(),
+            &format!("convert whole.npy {key} {dist} --budget 64KiB"),
+        )
+        .ok();
+        dap(
+            folder.path(),
+            &format!("convert {key} back.npy --budget 64KiB"),
+        )
+        .ok();
+        assert!(
+            fs::read(folder.path().join("back.npy")).unwrap() == before,
+            "{dist}"
+        );
+        dap(
+            folder.path(),
+            &format!("convert {key} set --dist c:3,c --grid 2x3 --budget 64KiB"),
+        )
+        .ok();
+        dap(
+            folder.path(),
+            &format!("convert set other.h5:/{number} --budget 64KiB"),
+        )
+        .ok();
+        dap(
+            folder.path(),
+            &format!("convert other.h5:/{number} back.npy"),
+        )
+        .ok();
+        assert!(
+            fs::read(folder.path().join("back.npy")).unwrap() == before,
+            "{dist}"
+        );
+    }
+    let text = dap(folder.path(), "show all.h5").ok();
+    let first = "all.h5:/run/0: HDF5 dataset, little-endian, contiguous, from byte ";
+    assert!(text.starts_with(first), "{text}");
+    assert_eq!(text.matches("HDF5 dataset").count(), 4, "{text}");
+    assert!(text.contains("  axis 0  cyclic over 2 ranks\n"), "{text}");
+    dap(folder.path(), "check all.h5").ok();
+}
+
+#[test]
+fn ranks_load_what_the_command_wrote() {
+    let folder = temporary();
+    save_parts(folder.path(), &four());
+    dap(folder.path(), "convert part all.h5").ok();
+    let path = folder.path().join("all.h5");
+    let info = inspect_hdf5(&path, "buffer").unwrap();
+    let parts = info.dim_data.unwrap();
+    assert_eq!(
+        Distribution::from_dim_data_per_rank(&parts).unwrap(),
+        four()
+    );
+    ThreadComm::run(4, |comm| {
+        use dist_comm::Communicator as _;
+        let read = load_hdf5::<f64>(&path, comm, Wanted::AsSaved, "buffer")?;
+        assert_eq!(read, part(&four(), comm.rank(), number));
+        Ok::<_, dist_io::IoError>(())
+    })
+    .unwrap();
+    assert!(
+        dap(folder.path(), "draw all.h5")
+            .ok()
+            .contains("\n010101\n")
+    );
+    assert!(
+        dap(folder.path(), "plan all.h5 --dist b --ranks 2")
+            .ok()
+            .starts_with("8 x 6 of f64\n")
+    );
+}
+
+#[test]
+fn types_scalars_and_nothing() {
+    let folder = temporary();
+    let back = |name: &str| {
+        let before = fs::read(folder.path().join("whole.npy")).unwrap();
+        dap(
+            folder.path(),
+            &format!("convert whole.npy all.h5:/{name} --ranks 2"),
+        )
+        .ok();
+        dap(folder.path(), &format!("convert all.h5:/{name} back.npy")).ok();
+        assert_eq!(
+            fs::read(folder.path().join("back.npy")).unwrap(),
+            before,
+            "{name}"
+        );
+    };
+    save_whole(folder.path(), &[7, 3], |at| at % 2 == 0);
+    back("bool");
+    save_whole(folder.path(), &[7, 3], |at| half::f16::from_f32(at as f32));
+    back("half");
+    save_whole(folder.path(), &[7, 3], |at| {
+        num_complex::Complex64::new(at as f64, 1.0)
+    });
+    back("complex");
+    save_whole(folder.path(), &[], number);
+    back("scalar");
+    save_whole(folder.path(), &[0, 3], number);
+    back("nothing");
+}
+
+#[test]
+fn a_key_that_exists_is_left_alone() {
+    let folder = temporary();
+    save_whole(folder.path(), &[7], number);
+    dap(folder.path(), "convert whole.npy all.h5:/a/b --ranks 2").ok();
+    let before = fs::read(folder.path().join("all.h5")).unwrap();
+    for (key, says) in [
+        (
+            "a/b",
+            "all.h5:/a/b: make the dataset: the key exists already",
+        ),
+        ("a/b/c", "all.h5:/a/b/c: make the dataset: "),
+        ("a//b", "allowed: names joined by"),
+    ] {
+        let err = dap(folder.path(), &format!("convert whole.npy all.h5:/{key}")).fails(1);
+        assert!(err.contains(says), "{err}");
+        assert!(fs::read(folder.path().join("all.h5")).unwrap() == before);
+        assert_eq!(files(folder.path()), ["all.h5", "whole.npy"]);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_an_hdf5_file() {
+    let folder = temporary();
+    fs::write(folder.path().join("no.h5"), "nothing").unwrap();
+    for (arguments, says) in [
+        ("no.h5", "this is no HDF5 file"),
+        ("no.h5:/a", "this is no HDF5 file"),
+        ("none.h5", "there is no such file"),
+    ] {
+        let run = dap(folder.path(), &format!("check {arguments}"));
+        assert_eq!(run.status, 3, "{}", run.out);
+        assert!(run.out.contains(says), "{}", run.out);
+        let run = dap(folder.path(), &format!("show {arguments}"));
+        assert_eq!(run.status, 1, "{run:?}");
+        assert!(format!("{}{}", run.out, run.err).contains(says), "{run:?}");
+    }
+    save_whole(folder.path(), &[7], number);
+    dap(folder.path(), "convert whole.npy all.h5:/a").ok();
+    let run = dap(folder.path(), "check all.h5:/b");
+    assert_eq!(run.status, 3);
+    assert!(
+        run.out.contains("there is no \"b\" in this file"),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
+fn an_ordinary_dataset_is_no_fault_and_wrong_dim_data_is() {
+    let folder = temporary();
+    let path = folder.path().join("all.h5");
+    let file = hdf5_metno::File::create(&path).unwrap();
+    file.new_dataset_builder()
+        .with_data(&[1.0, 2.0, 3.0])
+        .create("plain")
+        .unwrap();
+    let set = |key: &str, text: &str| {
+        let dataset = file
+            .new_dataset_builder()
+            .with_data(&[1.0; 4])
+            .create(key)
+            .unwrap();
+        for (name, text) in [("__version__", "0.10.0"), ("dim_data", text)] {
+            let text: hdf5_metno::types::VarLenUnicode = text.parse().unwrap();
+            let attribute = dataset
+                .new_attr::<hdf5_metno::types::VarLenUnicode>()
+                .create(name)
+                .unwrap();
+            attribute.write_scalar(&text).unwrap();
+        }
+    };
+    let block = |rank: u32, from: u32, to: u32| {
+        format!(
+            "({{'dist_type': 'b', 'proc_grid_rank': {rank}, 'proc_grid_size': 2, 'size': 4, 'start': {from}, 'stop': {to}}},)"
+        )
+    };
+    set("gap", &format!("[{}, {}]", block(0, 0, 1), block(1, 2, 4)));
+    set(
+        "wrong",
+        &format!("[{}, {}]", block(0, 0, 2), block(1, 2, 5)),
+    );
+    drop(file);
+    let text = dap(folder.path(), "check all.h5:/plain").ok();
+    assert!(
+        text.contains("note: no dim_data: an ordinary dataset"),
+        "{text}"
+    );
+    let run = dap(folder.path(), "check all.h5:/gap");
+    assert_eq!(run.status, 2, "{}", run.out);
+    assert!(run.out.contains("  S4 axis 0 rank 1: "), "{}", run.out);
+    let run = dap(folder.path(), "check all.h5:/wrong");
+    assert_eq!(run.status, 2, "{}", run.out);
+    assert!(run.out.contains("B4 axis 0: stop is 5"), "{}", run.out);
+    let all = dap(folder.path(), "check all.h5");
+    assert_eq!(all.status, 2, "{}", all.out);
+    assert!(
+        all.out.contains("all.h5:/plain: conformant\n"),
+        "{}",
+        all.out
+    );
+    assert!(
+        dap(folder.path(), "show all.h5:/plain")
+            .ok()
+            .contains(", with no dim_data\n")
+    );
+}
