@@ -29,9 +29,12 @@ pub(super) use write::{Target, save};
 /// Bytes that a chunk may have: HDF5's limit is 4 GiB, less one.
 pub(super) const CHUNK_BYTES: u64 = u32::MAX as u64;
 
-/// As many chunks are listed. The library looks each up by walking over those before it, so more are left to the library,
-/// which finds them by their coordinates.
-pub(super) const LISTED: u64 = 4096;
+/// As many chunks are listed when they are read. The library looks each up by walking over those before it: 1024 take it some
+/// 20 ms, 4096 some 400 ms. More are left to the library, which finds each by its coordinates.
+const LISTED_TO_READ: u64 = 1024;
+
+/// As many chunks are listed when they are written; more go through rank 0, which takes longer for each.
+pub(super) const LISTED_TO_WRITE: u64 = 4096;
 
 /// What is wrong with the bytes of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -102,8 +105,28 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// Those of a dataset.
+    /// Those of a dataset that is read.
     pub(super) fn of(
+        file: &hdf5::File,
+        dataset: &hdf5::Dataset,
+        shape: &[u64],
+        fill: Vec<u8>,
+    ) -> Result<Self, Refusal> {
+        Self::listing(LISTED_TO_READ, file, dataset, shape, fill)
+    }
+
+    /// The places that were made for those of a dataset, ascending by number.
+    pub(super) fn made(
+        file: &hdf5::File,
+        dataset: &hdf5::Dataset,
+        shape: &[u64],
+    ) -> Result<Vec<Place>, Refusal> {
+        let made = Self::listing(LISTED_TO_WRITE, file, dataset, shape, Vec::new())?;
+        Ok(made.places.unwrap_or_default())
+    }
+
+    fn listing(
+        most: u64,
         file: &hdf5::File,
         dataset: &hdf5::Dataset,
         shape: &[u64],
@@ -128,18 +151,14 @@ impl Chunks {
             fill,
             places: None,
         };
-        chunks.places = chunks.listed(file, dataset)?;
+        chunks.places = chunks.listed(most, file, dataset)?;
         Ok(chunks)
-    }
-
-    /// Where the chunks lie, as far as they are listed.
-    pub(super) fn into_places(self) -> Option<Vec<Place>> {
-        self.places
     }
 
     /// Where the chunks lie; `None` where there are too many, or where the library's answer does not say it.
     fn listed(
         &self,
+        most: u64,
         file: &hdf5::File,
         dataset: &hdf5::Dataset,
     ) -> Result<Option<Vec<Place>>, Refusal> {
@@ -152,7 +171,7 @@ impl Chunks {
             return Ok(None);
         }
         let count = dataset.num_chunks().ok_or_else(unknown)?;
-        if count as u64 > LISTED {
+        if count as u64 > most {
             return Ok(None);
         }
         let mut places = Vec::with_capacity(count);

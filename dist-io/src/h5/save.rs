@@ -17,7 +17,7 @@ use hdf5_metno::{Dataset, Datatype};
 use serde::{Deserialize, Serialize};
 
 use super::attribute::{AttributeValue, attach};
-use super::chunk::{self, CHUNK_BYTES, Chunks, Filter, LISTED, Place, Target};
+use super::chunk::{self, CHUNK_BYTES, Chunks, Filter, LISTED_TO_WRITE, Place, Target};
 use super::dataset::kind_at;
 use super::publish::Pending;
 use super::together::{by_rank_0, names, same};
@@ -327,7 +327,7 @@ impl SaveHdf5 {
             FileLayout::Chunked { chunk } => {
                 let in_place = filters.is_empty()
                     && file.userblock() == 0
-                    && chunk::count(shape, chunk) <= LISTED;
+                    && chunk::count(shape, chunk) <= LISTED_TO_WRITE;
                 let known: Vec<_> = filters.iter().map(|filter| filter.known()).collect();
                 let builder = builder.chunk(extents(chunk)?).set_filters(&known);
                 (builder, in_place)
@@ -354,10 +354,7 @@ impl SaveHdf5 {
         }
         let room = match plan.layout() {
             FileLayout::Chunked { .. } if !in_place => Room::Library,
-            FileLayout::Chunked { .. } => {
-                let made = Chunks::of(&file, &dataset, shape, Vec::new())?;
-                Room::Places(made.into_places().unwrap_or_default())
-            }
+            FileLayout::Chunked { .. } => Room::Places(Chunks::made(&file, &dataset, shape)?),
             FileLayout::Contiguous => match dataset.offset() {
                 Some(offset) => Room::At(offset),
                 None if shape.contains(&0) => Room::At(0),

@@ -106,7 +106,31 @@ pub(super) fn is_regular(path: &Path) -> Result<Option<fs::Metadata>, Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use dist_comm::ThreadComm;
+
     use super::*;
+
+    #[test]
+    fn what_one_rank_refuses_all_do() {
+        let outcomes = ThreadComm::run(4, |comm| {
+            let own = match comm.rank() {
+                0 => Ok(0),
+                1 => Err(Refusal::Memory { bytes: 7 }),
+                2 => Err(Refusal::NotFound),
+                rank => Ok(rank),
+            };
+            let all = settle(comm, Path::new("a.h5"), "key", own);
+            let good = settle(comm, Path::new("a.h5"), "key", Ok(comm.rank()));
+            Ok::<_, IoError>((all, good?))
+        });
+        for (rank, (all, good)) in outcomes.unwrap().into_iter().enumerate() {
+            assert_eq!(good, rank);
+            assert_eq!(
+                all.unwrap_err().to_string(),
+                "a.h5:/key: no memory for 7 bytes"
+            );
+        }
+    }
 
     #[test]
     fn keys_are_names() {

@@ -335,15 +335,19 @@ fn small_chunked(comm: &dyn Communicator) -> Outcome {
 fn many_chunks(comm: &dyn Communicator) -> Outcome {
     let folder = Folder::new(comm);
     let path = folder.join("many.h5");
-    let d = Distribution::over(comm.size())
-        .shape([5000])
-        .block_cyclic(0, 3)
-        .build()?;
-    for (key, filters) in [("raw", FILTERS[0]), ("filtered", FILTERS[5])] {
-        let save = SaveHdf5::new(&path).key(key).chunk([1]);
-        filtered(save, filters).save(&part::<u16>(&d, comm), comm)?;
-        let back = load_hdf5::<u16>(&path, comm, Wanted::AsSaved, key)?;
-        ensure(back == part(&d, comm), || format!("{key}: {back:?}"))?;
+    // more than are listed when they are read, and when they are written
+    for size in [1500, 5000] {
+        let d = Distribution::over(comm.size())
+            .shape([size])
+            .block_cyclic(0, 3)
+            .build()?;
+        for (key, filters) in [("raw", FILTERS[0]), ("filtered", FILTERS[5])] {
+            let key = format!("{key}/{size}");
+            let save = SaveHdf5::new(&path).key(&key).chunk([1]);
+            filtered(save, filters).save(&part::<u16>(&d, comm), comm)?;
+            let back = load_hdf5::<u16>(&path, comm, Wanted::AsSaved, &key)?;
+            ensure(back == part(&d, comm), || format!("{key}: {back:?}"))?;
+        }
     }
     comm.barrier()?;
     Ok(())

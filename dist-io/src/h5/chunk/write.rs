@@ -8,7 +8,7 @@ use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator, ReduceOp, SharedFile};
 use hdf5_metno as hdf5;
 
-use super::filter::Filter;
+use super::filter::{Filter, reserve};
 use super::pieces::ChunkPieces;
 use super::read::{own, refused};
 use super::threads::{in_threads, locked, threads};
@@ -131,7 +131,7 @@ impl Writer<'_> {
                 })?;
             } else {
                 whole.clear();
-                super::filter::reserve(&mut whole, self.bytes)?;
+                reserve(&mut whole, self.bytes)?;
                 whole.resize(self.bytes, 0);
                 self.gather(&at, &mut whole);
                 report.requests += 1;
@@ -169,6 +169,15 @@ impl Writer<'_> {
             }
             report.requests += coded.len() as u64;
             report.file_bytes += coded.iter().map(|c| c.bytes.len() as u64).sum::<u64>();
+            if ranks == 1 {
+                if let (Some(dataset), Ok(())) = (dataset, &outcome) {
+                    outcome = coded.iter().try_for_each(|coded| {
+                        let origin = origin(self.chunk, &coded.coords);
+                        ffi::write_chunk(dataset, &origin, coded.left_out, &coded.bytes)
+                    });
+                }
+                continue;
+            }
             let message = message(&coded);
             if rank > 0 {
                 report.exchanged_bytes += message.len() as u64;
@@ -203,8 +212,12 @@ impl Writer<'_> {
             self.gather(&at, &mut scratch.bytes);
             let left_out = scratch.encode(filters, self.item)?;
             let mut bytes = Vec::new();
-            super::filter::reserve(&mut bytes, scratch.bytes.len())?;
-            bytes.extend_from_slice(&scratch.bytes);
+            if filters.is_empty() {
+                std::mem::swap(&mut bytes, &mut scratch.bytes);
+            } else {
+                reserve(&mut bytes, scratch.bytes.len())?;
+                bytes.extend_from_slice(&scratch.bytes);
+            }
             locked(&all).push(Coded {
                 index,
                 coords: self.pieces.coords(&at),
