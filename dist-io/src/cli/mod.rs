@@ -43,12 +43,13 @@ Files:
   run/part            a set by its prefix: run/part.manifest.json, or run/part_0.dnpy and so on
   all.h5:/heat        an HDF5 dataset (a dap built with the feature hdf5)
 
-Distributions (--dist), one letter for each dimension, comma between; missing ones are not distributed:
+Distributions (--dist), a letter for each dimension, commas between; missing ones mean n:
   n                   not distributed
-  b  be  bf           blocks: ceil(size / ranks); lengths that differ by one at most; bounds at floor(size * rank / ranks)
+  b                   blocks of ceil(size / ranks)
+  be  bf              blocks as even as can be; or with bounds at floor(size * rank / ranks)
   b@3:7               blocks that end at 3, at 7, and at the size
-  c  c:64             single elements, or blocks of 64, dealt to the ranks in turn (also c64, bc64, bc:64)
-  b+1  b+1p           blocks with one element of the neighbours stored on both sides; p wraps around
+  c  c:64  bc64       single elements, or blocks of 64, dealt to the ranks in turn
+  b+1  b+1p           blocks that store one element of each neighbour too; p wraps around
 
 Exit status: 0, or 1 on failure, 64 for a wrong command line; dap check has its own.";
 

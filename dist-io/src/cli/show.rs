@@ -283,9 +283,10 @@ fn kind(source: &Source) -> String {
 }
 
 fn notes(source: &Source) -> Vec<String> {
-    match source {
-        Source::Set { set, .. } => set.notes().iter().map(ToString::to_string).collect(),
-        _ => Vec::new(),
+    if let Source::Set { set, .. } = source {
+        set.notes().iter().map(ToString::to_string).collect()
+    } else {
+        Vec::new()
     }
 }
 

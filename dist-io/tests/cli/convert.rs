@@ -297,12 +297,17 @@ fn memory_keeps_to_its_budget() {
     file.write_all(&vec![b' '; spaces]).unwrap();
     file.write_all(b"\n").unwrap();
     file.set_len(128 + rows * rows * 8).unwrap();
-    for arguments in [
+    let mut ways = vec![
         "convert whole.npy rows --dist c:5,n --ranks 3",
         "convert rows columns --dist n,b --ranks 4",
         "convert columns dealt --dist n,c --ranks 2",
         "convert dealt back.npy",
-    ] {
+    ];
+    if cfg!(feature = "hdf5") {
+        ways.push("convert columns all.h5:/a --dist b --ranks 3");
+        ways.push("convert all.h5:/a back.npy");
+    }
+    for arguments in ways {
         let said = dap(
             folder.path(),
             &format!("{arguments} --budget 8MiB --report"),
