@@ -291,11 +291,19 @@ fn index_tables_of_maps() {
             "{id}"
         );
         if let Some((kind, indices, told)) = made(&dict) {
-            assert_eq!((indices, &told), (truth, map.dim_dict()), "{id} by its numbers");
+            assert_eq!(
+                (indices, &told),
+                (truth, map.dim_dict()),
+                "{id} by its numbers"
+            );
             kinds.insert(kind);
         }
         let letter = case["dim_dict"]["dist_type"].as_str();
-        let letter = if letter == Some("n") { Some("b") } else { letter };
+        let letter = if letter == Some("n") {
+            Some("b")
+        } else {
+            letter
+        };
         assert_eq!(Some(map.dim_dict().dist_type()), letter, "{id}");
         seen += 1;
         if case["head_agrees_with_protocol"] == false || case["head"]["error"].is_string() {

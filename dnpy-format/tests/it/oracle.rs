@@ -7,8 +7,8 @@ use dap_protocol::literal::{Value, parse};
 use dap_protocol::{DimData, HostBuffer, Order, ProtocolVersion};
 use dnpy_format::npy::{self, ByteOrder};
 use dnpy_format::{
-    Alignment, AnyPart, DnpyError, FormatVersion, WriteOptions, read_array_header_1_0, read_info,
-    magic, read_localarray_any, read_magic, write_array_header, write_localarray_with,
+    Alignment, AnyPart, DnpyError, FormatVersion, WriteOptions, magic, read_array_header_1_0,
+    read_info, read_localarray_any, read_magic, write_array_header, write_localarray_with,
 };
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};

@@ -272,9 +272,9 @@ fn parts_are_indexed_from_0(comm: &dyn Communicator) -> Outcome {
         let beyond = [shape[0] as i64, 0];
         same(part.checked_getitem(&beyond), None, "beyond the part")?;
         ensure(!copy.checked_setitem(&beyond, 1), || "set beyond".into())?;
-        for axis in 0..2 {
-            let last = shape[axis].checked_sub(1).map(|last| (0, last as i64));
-            same(part.global_limits(axis)?, last, "global_limits")?;
+        for (axis, n) in shape.iter().enumerate() {
+            let limits = n.checked_sub(1).map(|last| (0, last as i64));
+            same(part.global_limits(axis)?, limits, "global_limits")?;
         }
     }
     Ok(())
