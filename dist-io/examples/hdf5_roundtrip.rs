@@ -27,18 +27,18 @@ fn round_trip(path: &Path, comm: &dyn Communicator) -> Result<(), Failure> {
     let (rank, ranks) = (comm.rank(), comm.size());
     let rows = Distribution::over(ranks).shape([8, 8]).block(0).build()?;
     let count = rows.local_shape(rank).iter().product::<usize>();
-    let first = u16::try_from(rank * count)?; // rows of equal numbers
-    let elements: Vec<f32> = (first..).map(f32::from).take(count).collect();
+    let first = i64::try_from(rank * count)?; // each element is its place
+    let elements: Vec<i64> = (first..).take(count).collect();
     let mine = HostArray::new(rows.local_shape(rank), elements)?;
     let mine = DistBuffer::new(rows.dim_data(rank)?, mine)?;
 
     to_file(&mine, path, "/data", comm)?; // published when it returns
 
-    let back = from_file::<f32>(path, "/data", Wanted::AsSaved, comm)?;
+    let back = from_file::<i64>(path, "/data", Wanted::AsSaved, comm)?;
     let columns = Distribution::over(ranks).shape([8, 8]).cyclic(1).build()?;
-    let turned = from_file::<f32>(path, "/data", &columns, comm)?;
+    let turned = from_file::<i64>(path, "/data", &columns, comm)?;
     let corner = turned.buffer().data()[0];
-    if back == mine && corner == f32::from(u16::try_from(rank)?) {
+    if back == mine && corner == i64::try_from(rank)? {
         Ok(())
     } else {
         Err(format!("rank {rank} got {back:?} and {turned:?}").into())

@@ -108,7 +108,9 @@ fn repacked(path: &Path, out: &Path, key: &mut String) -> Result<(), Refusal> {
     publish(pending, &target).0?;
     if in_place {
         let place = Place { target };
-        saves.iter().for_each(|save| place.remove_parts(save));
+        for save in &saves {
+            place.remove_parts(save);
+        }
     }
     Ok(())
 }
@@ -172,7 +174,7 @@ impl Walk {
                         self.datasets.push(vec![name]);
                     }
                 }
-                _ => {}
+                LocationType::NamedDatatype => {}
             }
         }
         Ok(())
