@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use dap_protocol::{Element, HostArray, Order};
 use dist_maps::Distribution;
@@ -268,6 +270,62 @@ fn a_run_that_fails_leaves_what_was_there() {
             .collect();
         assert!(after == before, "{arguments}: {:?}", files(folder.path()));
     }
+}
+
+/// Starts a run and kills it after a while; whether it was done by then.
+fn killed(folder: &Path, arguments: &str, after: Duration) -> bool {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_dap"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(after);
+    run.kill().unwrap();
+    run.wait().unwrap().success()
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_the_old_array_or_the_new_one() {
+    let folder = temporary();
+    let folder = folder.path();
+    save_whole(folder, &[5], number);
+    fs::rename(folder.join("whole.npy"), folder.join("old.npy")).unwrap();
+    save_whole(folder, &[400, 1000], number);
+    let read = |name: &str| fs::read(folder.join(name)).unwrap();
+    let (old, new) = (read("old.npy"), read("whole.npy"));
+    dap(folder, "convert old.npy target.npy").ok();
+    dap(folder, "convert old.npy target --dist b --ranks 2").ok();
+    let (mut early, mut late) = (0, 0);
+    for turn in 0..40 {
+        let after = Duration::from_millis(turn * 6);
+        let done = killed(folder, "convert whole.npy target.npy --budget 64KiB", after);
+        let found = read("target.npy");
+        assert!(
+            found == new || !done && found == old,
+            "killed after {after:?}"
+        );
+        let done = killed(
+            folder,
+            "convert whole.npy target --dist c --ranks 3 --budget 64KiB",
+            after,
+        );
+        dap(folder, "convert target found.npy").ok();
+        let found = read("found.npy");
+        assert!(
+            found == new || !done && found == old,
+            "killed after {after:?}"
+        );
+        if found == old {
+            early += 1;
+            continue;
+        }
+        late += 1;
+        dap(folder, "convert old.npy target.npy").ok();
+        dap(folder, "convert old.npy target --dist b --ranks 2").ok();
+    }
+    println!("killed before the new set was published: {early} times, after it: {late} times");
+    assert!(early > 0);
 }
 
 #[test]
