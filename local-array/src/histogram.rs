@@ -55,7 +55,7 @@ impl<S: Data, D: Dimension, C: Communicator> LocalArrayBase<S, D, C> {
     ///     let (counts, edges) = a.histogram(2).count()?;
     ///     assert_eq!((counts, edges), (array![4, 4], array![0.0, 3.5, 7.0]));
     ///     assert_eq!(a.histogram(2).range(0.0, 4.0).density()?.0, array![0.2, 0.3]);
-    ///     assert_eq!(a.histogram(None).count()?.0, array![1, 1, 1, 0, 1, 1, 1, 0, 1, 1]);
+    ///     assert_eq!(a.histogram(None).count()?.0, array![1, 1, 1, 0, 1, 1, 0, 1, 1, 1]);
     ///     let uneven = a.histogram([0.0, 1.0, 6.0]);
     ///     assert_eq!(uneven.weighted_density(&a)?.0, array![0.0, 0.2]); // 21 of 21, over a width of 5
     ///     uneven.weighted(&a)
