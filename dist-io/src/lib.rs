@@ -16,7 +16,7 @@
 //! [`SharedFile`](dist_comm::SharedFile): thread ranks and MPI ranks do the same.
 //!
 //! # Features
-//! - `hdf5`: `save_hdf5`, `load_hdf5`, `inspect_hdf5`, by any HDF5 library, a serial one too.
+//! - `hdf5`: `SaveHdf5`, `save_hdf5`, `load_hdf5`, `inspect_hdf5`, by any HDF5 library, a serial one too.
 //! - `mpi`: the tests under `mpirun`.
 #![cfg_attr(not(feature = "hdf5"), forbid(unsafe_code))]
 
