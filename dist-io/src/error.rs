@@ -88,7 +88,7 @@ pub enum IoError {
         /// The communicator's ranks.
         allowed: usize,
     },
-    /// A plan that was made for the other direction, or for a layout that is not executed yet.
+    /// A plan that was made for the other direction, or for elements that do not lie in one piece.
     #[error("a plan to {given} cannot be used to {asked}")]
     Direction {
         /// What the plan does.

@@ -16,7 +16,7 @@ pub struct IoReport {
     pub requests: u64,
     /// Bytes exchanged with other ranks, sent and received.
     pub exchanged_bytes: u64,
-    /// Byte of the file at which the elements begin.
+    /// Byte of the file at which the elements begin; 0 where they lie in chunks.
     pub offset: u64,
 }
 
