@@ -37,8 +37,10 @@ fn round_trip(path: &Path, comm: &dyn Communicator) -> Result<(), Failure> {
     let back = from_file::<f32>(path, "/data", Wanted::AsSaved, comm)?;
     let columns = Distribution::over(ranks).shape([8, 8]).cyclic(1).build()?;
     let turned = from_file::<f32>(path, "/data", &columns, comm)?;
-    let corner = turned.buffer().data()[0];
-    if back == mine && corner == f32::from(u16::try_from(rank)?) {
+    let expected = (0..8).flat_map(|row| [8 * row + rank, 8 * row + rank + 4]);
+    let expected = expected.map(|n| u16::try_from(n).map(f32::from));
+    let expected = expected.collect::<Result<Vec<_>, _>>()?;
+    if back == mine && turned.buffer().data() == expected {
         Ok(())
     } else {
         Err(format!("rank {rank} got {back:?} and {turned:?}").into())

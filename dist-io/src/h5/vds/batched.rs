@@ -195,15 +195,14 @@ impl Source {
     }
 }
 
-/// Zeros.
+/// Zeros, which the system makes page by page when they are written to.
 fn room<T: Element>(elements: usize) -> Result<Vec<T>, IoError> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(elements)
-        .map_err(|_| IoError::Memory {
-            bytes: elements.saturating_mul(size_of::<T>()),
-        })?;
-    room.resize(elements, T::default());
-    Ok(room)
+    // asked for first where an answer is possible
+    let there_is = Vec::<T>::new().try_reserve_exact(elements);
+    there_is.map_err(|_| IoError::Memory {
+        bytes: elements.saturating_mul(size_of::<T>()),
+    })?;
+    Ok(vec![T::default(); elements])
 }
 
 /// A chunk that a thread is reading, and its number.

@@ -128,12 +128,12 @@ fn copy_attribute(from: hid_t, to: hid_t, name: &CString) -> Result<(), Refusal>
     // SAFETY: the values are those that were just read, of the same type and as many (H5Awrite).
     let status = sync(|| unsafe { H5Awrite(new.0, ty.0, buffer) });
     let written = checked(i64::from(status), "write an attribute");
-    // SAFETY: `buffer` holds what H5Aread put there for this type and space, and what the library allocated for values of
-    // variable length is given back once; for other types this does nothing (H5Dvlen_reclaim).
     #[allow(
         deprecated,
         reason = "its successor is not in the oldest library that is supported"
     )]
+    // SAFETY: `buffer` holds what H5Aread put there for this type and space, and what the library allocated for values of
+    // variable length is given back once; for other types this does nothing (H5Dvlen_reclaim).
     sync(|| unsafe { H5Dvlen_reclaim(ty.0, space.0, H5P_DEFAULT, buffer) });
     written
 }

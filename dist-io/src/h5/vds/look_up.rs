@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::dataset::{Found, attribute, find, not_opened, walk};
 use super::super::publish::{behind_links, directory};
-use super::super::{Refusal, Storage, together};
+use super::super::together::{is_regular, names};
+use super::super::{Refusal, Storage};
 use super::block::{Block, check_cover, strides};
 use super::ffi::{self, Selected};
 use super::mosaic::{Mosaic, Piece};
@@ -43,18 +44,29 @@ impl LookedUp {
 
 /// Looks a dataset up, and all of its parts if it is virtual.
 pub(super) fn look_up(path: &Path, key: &str) -> Result<LookedUp, Refusal> {
+    let file = open(path)?;
     let found = find(path, key)?;
     let parts = match found.storage {
-        Storage::Virtual => Some(parts_of(path, key, &found)?),
+        Storage::Virtual => Some(parts_of(path, &file, key, &found)?),
         _ => None,
     };
     Ok(LookedUp { found, parts })
 }
 
-fn parts_of(path: &Path, key: &str, whole: &Found) -> Result<Vec<Piece>, Refusal> {
+/// Opens a file. While it is open, the library opens it again in next to no time.
+pub(super) fn open(path: &Path) -> Result<hdf5::File, Refusal> {
+    is_regular(path)?.ok_or(Refusal::NotFound)?;
+    hdf5::File::open(path).map_err(|error| not_opened(path, error))
+}
+
+fn parts_of(
+    path: &Path,
+    file: &hdf5::File,
+    key: &str,
+    whole: &Found,
+) -> Result<Vec<Piece>, Refusal> {
     let (mappings, save) = {
-        let file = hdf5::File::open(path).map_err(|error| not_opened(path, error))?;
-        let dataset = walk(&file, &together::names(key)?)?;
+        let dataset = walk(file, &names(key)?)?;
         let how = dataset
             .dcpl()
             .map_err(Refusal::library("ask how the elements are stored"))?;
@@ -141,6 +153,7 @@ fn part(
     whole: &Found,
     stamp: Option<(&str, String)>,
 ) -> Result<Found, Refusal> {
+    let opened = open(file)?;
     let part = find(file, dataset)?;
     let (given, allowed) = (part.element()?, whole.element()?);
     if given != allowed {
@@ -152,8 +165,7 @@ fn part(
     }
     part.offset()?; // stored in one piece
     if let Some((save, bounds)) = stamp {
-        let opened = hdf5::File::open(file).map_err(|error| not_opened(file, error))?;
-        let dataset = walk(&opened, &together::names(dataset)?)?;
+        let dataset = walk(&opened, &names(dataset)?)?;
         for (name, what, allowed) in [
             (SAVE_ATTRIBUTE, "the save", save),
             (BOUNDS_ATTRIBUTE, "the block", bounds.as_str()),

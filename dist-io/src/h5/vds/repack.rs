@@ -9,12 +9,11 @@ use hdf5_metno::dataset::Layout;
 use hdf5_metno::{IndexType, IterationOrder, LinkType, LocationToken, LocationType};
 
 use super::super::publish::{Pending, behind_links};
-use super::super::together::is_regular;
 use super::super::{Refusal, WriteMode, element};
 use super::SAVE_ATTRIBUTE;
 use super::block::product;
 use super::ffi::copy_attributes;
-use super::look_up::{LookedUp, look_up, text};
+use super::look_up::{LookedUp, look_up, open as open_file, text};
 use super::part_file::{create_plain, no_place};
 use super::place::{Place, publish};
 use crate::IoError;
@@ -62,7 +61,8 @@ pub fn repack(path: impl AsRef<Path>, out: impl AsRef<Path>) -> Result<(), IoErr
 
 /// `key` is the dataset at work, for the error.
 fn repacked(path: &Path, out: &Path, key: &mut String) -> Result<(), Refusal> {
-    is_regular(path)?.ok_or(Refusal::NotFound)?;
+    // to be written, the library would take an empty file for a new one
+    let _source = open_file(path)?;
     let pending = Pending::new(out, WriteMode::Replace)?;
     let mut old = File::open(path).map_err(Refusal::os("open"))?;
     let mut copy = OpenOptions::new()
@@ -107,8 +107,10 @@ fn repacked(path: &Path, out: &Path, key: &mut String) -> Result<(), Refusal> {
     let in_place = target == behind_links(path)?;
     publish(pending, &target).0?;
     if in_place {
-        let place = Place { target };
-        saves.iter().for_each(|save| place.remove_parts(save));
+        let place = Place::of(target);
+        for save in &saves {
+            place.remove_parts(save);
+        }
     }
     Ok(())
 }
@@ -156,23 +158,20 @@ impl Walk {
                 }
                 self.shared.push((info.token, None));
             }
-            match info.loc_type {
-                LocationType::Group => {
-                    let inner = group.group(here).map_err(ask)?;
-                    self.visit(&inner, &name, depth + 1)?;
+            if info.loc_type == LocationType::Group {
+                let inner = group.group(here).map_err(ask)?;
+                self.visit(&inner, &name, depth + 1)?;
+            } else if info.loc_type == LocationType::Dataset {
+                let dataset = group.dataset(here).map_err(ask)?;
+                if dataset.layout() != Layout::Virtual {
+                    continue;
                 }
-                LocationType::Dataset => {
-                    let dataset = group.dataset(here).map_err(ask)?;
-                    if dataset.layout() == Layout::Virtual {
-                        if info.num_links > 1
-                            && let Some(shared) = self.shared.last_mut()
-                        {
-                            shared.1 = Some(self.datasets.len());
-                        }
-                        self.datasets.push(vec![name]);
-                    }
+                if info.num_links > 1
+                    && let Some(shared) = self.shared.last_mut()
+                {
+                    shared.1 = Some(self.datasets.len());
                 }
-                _ => {}
+                self.datasets.push(vec![name]);
             }
         }
         Ok(())

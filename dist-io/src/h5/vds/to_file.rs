@@ -247,7 +247,7 @@ fn save_parts(
         let close = |error| Refusal::library("close")(error);
         begun.file.flush().map_err(close)?;
         begun.file.close().map_err(close)?;
-        let (outcome, is_new) = publish(begun.pending, &place.target);
+        let (outcome, is_new) = publish(begun.pending, place.target());
         if is_new {
             let _ = folder_made.keep();
         }
