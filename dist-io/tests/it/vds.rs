@@ -71,6 +71,26 @@ fn a_file_does_not_grow_from_save_to_save() {
     assert!((0..5).all(|_| save() == first));
 }
 
+#[test]
+fn chunks_are_read_into_the_memory_of_others() {
+    let folder = temporary();
+    let path = folder.path().join("a.h5");
+    let d = Distribution::over(1).shape([9, 5]).build().unwrap();
+    let mine = part_with::<i32>(&d.dim_data(0).unwrap(), None);
+    to_file(&mine, &path, "a", &SingleComm::new()).unwrap();
+    for budget in [u64::MAX, 80] {
+        let batches = from_file_batched::<i32>(&path, "a", &[4, 5]).unwrap();
+        let mut batches = batches.within(budget).unwrap();
+        let mut elements = Vec::new();
+        while let Some(batch) = batches.next() {
+            let chunk = batch.unwrap().0;
+            elements.extend_from_slice(chunk.data());
+            batches.recycle(chunk);
+        }
+        assert_eq!(elements, mine.buffer().data());
+    }
+}
+
 /// What other programs may ask for, on so many ranks.
 fn others(shape: &[u64], ranks: usize) -> Vec<Distribution> {
     let over = || Distribution::over(ranks).shape(shape);
