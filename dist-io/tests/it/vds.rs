@@ -105,8 +105,18 @@ fn others(shape: &[u64], ranks: usize) -> Vec<Distribution> {
     ]
 }
 
+fn cases(n: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok());
+    ProptestConfig {
+        cases: asked.unwrap_or(n),
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(cases(16))]
 
     #[test]
     fn any_distribution_into_any_other(spec in testkit::distribution(2, 6), readers in 1..5_usize) {
