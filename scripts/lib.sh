@@ -12,8 +12,6 @@ FAILURES=() SKIPS=()
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # Nobody edits between two steps: caches for that would only fill the disk.
 export CARGO_INCREMENTAL=0
-# A process that a test starts holds the lock of a file that is open here, until it is another program.
-export HDF5_USE_FILE_LOCKING=FALSE
 MPIRUN=(mpirun --oversubscribe --mca mpi_yield_when_idle 1)
 
 # Debian packages of the feature `mpi` (bindgen reads mpi.h through libclang).

@@ -28,6 +28,22 @@ pub enum IoError {
         /// Elements along it.
         given: u64,
     },
+    /// Chunks of more bytes than HDF5 allows.
+    #[cfg(feature = "hdf5")]
+    #[error("chunks of {given} bytes, allowed: {allowed}")]
+    ChunkBytes {
+        /// Bytes of one.
+        given: u64,
+        /// HDF5's limit.
+        allowed: u64,
+    },
+    /// A level of compression that there is not.
+    #[cfg(feature = "hdf5")]
+    #[error("level {given} of compression, allowed: 0 to 9")]
+    DeflateLevel {
+        /// The level.
+        given: u8,
+    },
     /// Two descriptions of an array with different numbers of dimensions.
     #[error("{what} has {given} dimensions, the array {allowed}")]
     Dimensions {

@@ -2,7 +2,7 @@
 //!
 //! Elements are moved as bytes, so one copy of this code serves all element types.
 
-mod exchange;
+pub(crate) mod exchange;
 
 use dist_comm::agree::agree;
 use dist_comm::{CommError, Communicator, SharedFile};
@@ -108,7 +108,7 @@ pub fn read_elements(
 }
 
 /// What a plan whose strategy is two-phase does not answer.
-const NO_EXCHANGE: IoError = IoError::Overflow {
+pub(crate) const NO_EXCHANGE: IoError = IoError::Overflow {
     what: "exchange of a direct plan",
 };
 

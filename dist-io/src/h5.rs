@@ -4,23 +4,28 @@
 //! elements lie. What is much is done without it: every rank writes or reads its bytes there. So no parallel HDF5 is needed,
 //! thread ranks and MPI ranks do the same, and no lock of the library is held while elements move.
 
+mod attribute;
+mod chunk;
 mod dataset;
 mod element;
 mod ffi;
 mod load;
 mod metadata;
 mod mode;
+mod open;
 mod publish;
 mod refusal;
 mod save;
 mod together;
 mod vds;
 
+pub use attribute::AttributeValue;
+pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
-pub use load::{Wanted, load_hdf5};
+pub use load::{Wanted, load_hdf5, load_hdf5_codes};
 pub use mode::{ParseWriteModeError, WriteMode};
 pub use refusal::Refusal;
-pub use save::save_hdf5;
+pub use save::{SaveHdf5, save_hdf5};
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
 
 /// The key under which `DistArray` saves an array where none is given.

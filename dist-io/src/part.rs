@@ -37,7 +37,7 @@ pub(crate) enum Extent {
 
 /// One dimension of a part.
 #[derive(Clone, Debug)]
-struct AxisPart {
+pub(crate) struct AxisPart {
     map: DimMap,
     /// The stored positions that are meant.
     meant: Range<usize>,
@@ -67,35 +67,7 @@ impl FilePart {
         let overflow = || IoError::Overflow {
             what: "number of bytes of the array",
         };
-        let mut axes = Vec::with_capacity(dim_data.ndim());
-        for (axis, dim) in dim_data.iter().enumerate() {
-            let map = map_from_dim_dict(dim)?;
-            if let DimMap::Unstructured(_) = &map {
-                let size = i64::try_from(dim.size()).unwrap_or(i64::MAX);
-                let outside = map.global_iter().find(|g| !(0..size).contains(&g.get()));
-                if let Some(index) = outside {
-                    return Err(IoError::Index {
-                        axis,
-                        index: index.get(),
-                        size: dim.size(),
-                    });
-                }
-            }
-            let meant = match (extent, dim.owned_range(), map.runs().next()) {
-                (Extent::Owned, Some(owned), Some(first)) => {
-                    let start = u64::try_from(first.global).unwrap_or(0);
-                    let at = |bound: u64| usize::try_from(bound.saturating_sub(start)).unwrap_or(0);
-                    at(owned.start)..at(owned.end)
-                }
-                _ => 0..map.size(),
-            };
-            axes.push(AxisPart {
-                map,
-                meant,
-                file_stride: 1,
-                local_stride: 1,
-            });
-        }
+        let mut axes = axes_of(dim_data, extent)?;
         let elements = if axes.iter().any(|axis| axis.meant.is_empty()) {
             0
         } else {
@@ -176,6 +148,56 @@ impl FilePart {
             left: self.elements > 0,
             base: None,
         }
+    }
+}
+
+/// The dimensions of a part; every index that is meant lies inside the array.
+///
+/// # Errors
+/// [`IoError::Index`] where an index lies outside the array, [`IoError::Map`].
+pub(crate) fn axes_of(dim_data: &DimData, extent: Extent) -> Result<Vec<AxisPart>, IoError> {
+    let mut axes = Vec::with_capacity(dim_data.ndim());
+    for (axis, dim) in dim_data.iter().enumerate() {
+        let map = map_from_dim_dict(dim)?;
+        if let DimMap::Unstructured(_) = &map {
+            let size = i64::try_from(dim.size()).unwrap_or(i64::MAX);
+            let outside = map.global_iter().find(|g| !(0..size).contains(&g.get()));
+            if let Some(index) = outside {
+                return Err(IoError::Index {
+                    axis,
+                    index: index.get(),
+                    size: dim.size(),
+                });
+            }
+        }
+        let meant = match (extent, dim.owned_range(), map.runs().next()) {
+            (Extent::Owned, Some(owned), Some(first)) => {
+                let start = u64::try_from(first.global).unwrap_or(0);
+                let at = |bound: u64| usize::try_from(bound.saturating_sub(start)).unwrap_or(0);
+                at(owned.start)..at(owned.end)
+            }
+            _ => 0..map.size(),
+        };
+        axes.push(AxisPart {
+            map,
+            meant,
+            file_stride: 1,
+            local_stride: 1,
+        });
+    }
+    Ok(axes)
+}
+
+#[cfg(feature = "hdf5")]
+impl AxisPart {
+    /// The runs that are meant, in the order of the buffer.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = dist_maps::Run> + '_ {
+        meant_runs(self)
+    }
+
+    /// Positions of the buffer along this dimension.
+    pub(crate) fn stored(&self) -> usize {
+        self.map.size()
     }
 }
 

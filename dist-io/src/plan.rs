@@ -251,11 +251,16 @@ impl IoPlan {
         let FileLayout::Chunked { chunk } = &self.layout else {
             return Ok(Vec::new());
         };
-        let distribution = match self.strategy {
-            Strategy::Direct => &self.distribution,
-            Strategy::TwoPhase => &self.slabs,
-        };
-        chunks::chunks_of(distribution, rank, chunk)
+        match (self.strategy, self.direction) {
+            (Strategy::TwoPhase, _) => chunks::chunks_of(&self.slabs, rank, chunk, Extent::Owned),
+            (Strategy::Direct, Direction::Write) => {
+                chunks::chunks_of(&self.distribution, rank, chunk, Extent::Owned)
+            }
+            // communication padding lies in the chunks of other ranks
+            (Strategy::Direct, Direction::Read) => {
+                chunks::chunks_of(&self.distribution, rank, chunk, Extent::Stored)
+            }
+        }
     }
 
     /// What the plan will do, in words and numbers.

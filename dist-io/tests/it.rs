@@ -17,6 +17,9 @@ mod support;
 #[path = "support/cases.rs"]
 mod cases;
 #[cfg(feature = "hdf5")]
+#[path = "it/chunk.rs"]
+mod chunk;
+#[cfg(feature = "hdf5")]
 #[path = "it/examples.rs"]
 mod examples;
 #[cfg(feature = "hdf5")]

@@ -11,7 +11,7 @@ use crate::IoError;
 const TAG: u32 = 0x494f;
 
 /// Moves elements of `item` bytes from `src` to `dst`; bytes sent and received. Collective.
-pub(super) fn exchange(
+pub(crate) fn exchange(
     comm: &(impl Communicator + ?Sized),
     plan: &RedistPlan,
     item: usize,

@@ -1,5 +1,6 @@
 //! [`DatasetInfo`]: a dataset looked up, and where its elements lie.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -7,11 +8,13 @@ use std::path::Path;
 use dap_protocol::{DimData, ElementType};
 use hdf5_metno as hdf5;
 use hdf5_metno::dataset::Layout;
-use hdf5_metno::types::{TypeDescriptor, VarLenAscii, VarLenUnicode};
+use hdf5_metno::plist::DatasetCreate;
 use serde::{Deserialize, Serialize};
 
+use super::attribute::{AttributeValue, attributes, names as attribute_names, value};
+use super::chunk::{Chunks, filter_names};
 use super::together::{is_regular, names};
-use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, metadata};
+use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, ffi, metadata, open};
 use crate::IoError;
 use crate::layout::shape_text;
 
@@ -75,14 +78,20 @@ impl Storage {
 pub struct DatasetInfo {
     /// Extent per dimension, in elements.
     pub shape: Vec<u64>,
-    /// The element type.
+    /// The element type; of an enumeration that of its codes.
     pub element: ElementType,
+    /// Whether the elements are the codes of an enumeration: [`load_hdf5_codes`](super::load_hdf5_codes) reads them.
+    pub is_enumeration: bool,
     /// The byte order of the elements; this machine's where they are single bytes.
     pub byte_order: ByteOrder,
     /// How the elements are stored; with an offset, whoever can read a file can read them.
     pub storage: Storage,
+    /// The names of the filters that chunks go through, in the order of writing.
+    pub filters: Vec<String>,
     /// The metadata of all ranks that saved it, by rank; `None` where it was not saved by ranks.
     pub dim_data: Option<Vec<DimData>>,
+    /// The other attributes that are single texts or numbers, by name.
+    pub attributes: BTreeMap<String, AttributeValue>,
 }
 
 /// Looks a dataset up. Local: one rank, or a program without ranks.
@@ -92,17 +101,21 @@ pub struct DatasetInfo {
 pub fn inspect_hdf5(path: impl AsRef<Path>, key: &str) -> Result<DatasetInfo, IoError> {
     let path = path.as_ref();
     let info = || {
-        let found = find(path, key)?;
+        let (_file, dataset) = opened(path, key)?;
+        let found = describe(path, &dataset)?;
         let dim_data = match &found.dim_data {
             None => None,
             Some(_) => Some(found.parts()?),
         };
         Ok(DatasetInfo {
             element: found.element()?,
+            is_enumeration: found.is_enumeration,
             shape: found.shape,
             byte_order: found.byte_order,
             storage: found.storage,
+            filters: filter_names(&how(&dataset)?)?,
             dim_data,
+            attributes: attributes(&dataset)?,
         })
     };
     info().map_err(|refusal: Refusal| IoError::Hdf5 {
@@ -116,9 +129,10 @@ pub fn inspect_hdf5(path: impl AsRef<Path>, key: &str) -> Result<DatasetInfo, Io
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) shape: Vec<u64>,
-    /// `NumPy`'s code.
-    code: String,
+    /// The element type, as text.
+    element: String,
     pub(super) byte_order: ByteOrder,
+    pub(super) is_enumeration: bool,
     pub(super) storage: Storage,
     /// Version and text of the metadata, or why there is no text.
     dim_data: Option<Result<(String, String), String>>,
@@ -126,8 +140,12 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn element(&self) -> Result<ElementType, Refusal> {
-        ElementType::from_numpy_code(&self.code).ok_or_else(|| Refusal::ElementType {
-            given: self.code.clone(),
+        let known = ElementType::ALL.into_iter();
+        let element = known
+            .into_iter()
+            .find(|known| known.to_string() == self.element);
+        element.ok_or_else(|| Refusal::ElementType {
+            given: self.element.clone(),
         })
     }
 
@@ -154,12 +172,53 @@ impl Found {
     }
 }
 
-/// Looks a dataset up.
-pub(super) fn find(path: &Path, key: &str) -> Result<Found, Refusal> {
+/// Where the elements of a dataset are, as rank 0 tells the others.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Contents {
+    /// In one piece, from this byte of the file on.
+    At(u64),
+    /// These are they.
+    Here(Vec<u8>),
+    /// Nowhere yet: each is this one.
+    Nowhere(Vec<u8>),
+    /// In chunks.
+    Chunks(Chunks),
+}
+
+/// A dataset looked up, and where its elements are.
+pub(super) fn find_contents(path: &Path, key: &str) -> Result<(Found, Contents), Refusal> {
+    let (file, dataset) = opened(path, key)?;
+    let found = describe(path, &dataset)?;
+    if found.shape.contains(&0) {
+        return Ok((found, Contents::At(0)));
+    }
+    let ty = dataset
+        .dtype()
+        .map_err(Refusal::library("ask for the element type"))?;
+    let fill = || Ok::<_, Refusal>(ffi::fill_value(&how(&dataset)?, &ty));
+    let contents = match found.storage {
+        Storage::Contiguous { offset: None } => Contents::Nowhere(fill()?),
+        Storage::Compact => Contents::Here(ffi::read_all(&dataset, &ty)?),
+        Storage::Chunked { .. } => {
+            Contents::Chunks(Chunks::of(&file, &dataset, &found.shape, fill()?)?)
+        }
+        _ => Contents::At(found.offset()?),
+    };
+    Ok((found, contents))
+}
+
+/// Opens a file to read it, and a dataset in it.
+pub(super) fn opened(path: &Path, key: &str) -> Result<(hdf5::File, hdf5::Dataset), Refusal> {
     let names = names(key)?;
-    let bytes = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
-    let file = hdf5::File::open(path).map_err(|error| not_opened(path, error))?;
+    is_regular(path)?.ok_or(Refusal::NotFound)?;
+    let file = open::to_read(path)?;
     let dataset = walk(&file, &names)?;
+    Ok((file, dataset))
+}
+
+/// What there is to know of a dataset.
+pub(super) fn describe(path: &Path, dataset: &hdf5::Dataset) -> Result<Found, Refusal> {
+    let bytes = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
     let ask = Refusal::library;
     let space = dataset.space().map_err(ask("ask for the shape"))?;
     if space.is_null() {
@@ -167,13 +226,13 @@ pub(super) fn find(path: &Path, key: &str) -> Result<Found, Refusal> {
     }
     let shape: Vec<u64> = space.shape().into_iter().map(|n| n as u64).collect();
     let ty = dataset.dtype().map_err(ask("ask for the element type"))?;
-    let (element, byte_order) = element::stored(&ty)?;
-    let storage = storage(&dataset)?;
+    let stored = element::stored(&ty)?;
+    let storage = storage(dataset)?;
     if let Storage::Contiguous {
         offset: Some(offset),
     } = storage
     {
-        let size = element.size() as u64;
+        let size = stored.element.size() as u64;
         let len = shape.iter().try_fold(size, |len, &n| len.checked_mul(n));
         let expected = len.and_then(|len| len.checked_add(offset));
         let expected = expected.unwrap_or(u64::MAX);
@@ -184,15 +243,16 @@ pub(super) fn find(path: &Path, key: &str) -> Result<Found, Refusal> {
             });
         }
     }
-    let dim_data = attribute(&dataset, DIM_DATA_ATTRIBUTE).map(|text| {
-        let version = attribute(&dataset, VERSION_ATTRIBUTE)
+    let dim_data = attribute(dataset, DIM_DATA_ATTRIBUTE).map(|text| {
+        let version = attribute(dataset, VERSION_ATTRIBUTE)
             .unwrap_or_else(|| Err("no __version__ beside it".to_owned()));
         Ok((version?, text?))
     });
     Ok(Found {
         shape,
-        code: element.numpy_code().unwrap_or_default().to_owned(),
-        byte_order,
+        element: stored.element.to_string(),
+        byte_order: stored.byte_order,
+        is_enumeration: stored.is_enumeration,
         storage,
         dim_data,
     })
@@ -200,6 +260,10 @@ pub(super) fn find(path: &Path, key: &str) -> Result<Found, Refusal> {
 
 /// Why the library did not open a file.
 pub(super) fn not_opened(path: &Path, error: hdf5::Error) -> Refusal {
+    let message = error.to_string();
+    if message.contains("unable to lock file") {
+        return Refusal::Locked { message };
+    }
     match has_signature(path) {
         Ok(true) => Refusal::library("open")(error),
         Ok(false) => Refusal::NotHdf5,
@@ -262,10 +326,14 @@ pub(super) fn walk(file: &hdf5::File, names: &[&str]) -> Result<hdf5::Dataset, R
         .map_err(Refusal::library("open the dataset"))
 }
 
+/// How a dataset was made.
+pub(super) fn how(dataset: &hdf5::Dataset) -> Result<DatasetCreate, Refusal> {
+    let how = dataset.dcpl();
+    how.map_err(Refusal::library("ask how the elements are stored"))
+}
+
 fn storage(dataset: &hdf5::Dataset) -> Result<Storage, Refusal> {
-    let how = dataset
-        .dcpl()
-        .map_err(Refusal::library("ask how the elements are stored"))?;
+    let how = how(dataset)?;
     if !how.external().is_empty() {
         return Ok(Storage::External);
     }
@@ -286,31 +354,13 @@ fn storage(dataset: &hdf5::Dataset) -> Result<Storage, Refusal> {
 
 /// The text of an attribute; `None` where there is no such attribute, an error where it is no text.
 pub(super) fn attribute(dataset: &hdf5::Dataset, name: &str) -> Option<Result<String, String>> {
-    let names = dataset.attr_names().ok()?;
+    let names = attribute_names(dataset).ok()?;
     if !names.iter().any(|known| known == name) {
         return None;
     }
-    let read = || -> hdf5::Result<Option<String>> {
-        let attribute = dataset.attr(name)?;
-        if !attribute.space()?.is_scalar() {
-            return Ok(None);
-        }
-        Ok(match attribute.dtype()?.to_descriptor()? {
-            TypeDescriptor::VarLenUnicode => Some(
-                attribute
-                    .read_scalar::<VarLenUnicode>()?
-                    .as_str()
-                    .to_owned(),
-            ),
-            TypeDescriptor::VarLenAscii => {
-                Some(attribute.read_scalar::<VarLenAscii>()?.as_str().to_owned())
-            }
-            _ => None,
-        })
-    };
-    Some(match read() {
-        Ok(Some(text)) => Ok(text),
-        Ok(None) => Err(format!("{name} is no text of variable length")),
+    Some(match value(dataset, name) {
+        Ok(Some(AttributeValue::Text(text))) => Ok(text),
+        Ok(_) => Err(format!("{name} is no text")),
         Err(error) => Err(error.to_string()),
     })
 }

@@ -9,8 +9,26 @@ use num_complex::Complex;
 use super::ffi::{self, FloatFormat};
 use super::{ByteOrder, Refusal};
 
-/// The type of elements in a file, in this machine's byte order; `None` where there is none yet.
-pub(super) fn descriptor(element: ElementType) -> Option<TypeDescriptor> {
+/// Whether elements have a type in a file.
+pub(super) fn has_type(element: ElementType) -> bool {
+    element == ElementType::Bf16 || descriptor(element).is_some()
+}
+
+/// The type of elements in a file, in this machine's byte order.
+pub(super) fn in_file(element: ElementType) -> Result<Datatype, Refusal> {
+    match descriptor(element) {
+        Some(descriptor) => {
+            Datatype::from_descriptor(&descriptor).map_err(Refusal::library("make a type"))
+        }
+        None if element == ElementType::Bf16 => ffi::bfloat16(),
+        None => Err(Refusal::ElementType {
+            given: element.to_string(),
+        }),
+    }
+}
+
+/// The safe crate's description of the type; it has none for bfloat16.
+fn descriptor(element: ElementType) -> Option<TypeDescriptor> {
     use TypeDescriptor::{Boolean, Float, Integer, Unsigned};
     Some(match element {
         ElementType::Bool => Boolean,
@@ -31,24 +49,55 @@ pub(super) fn descriptor(element: ElementType) -> Option<TypeDescriptor> {
     })
 }
 
-/// The element type of a type in a file, and its byte order; this machine's for single bytes.
-pub(super) fn stored(ty: &Datatype) -> Result<(ElementType, ByteOrder), Refusal> {
+/// A type in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) element: ElementType,
+    /// This machine's for single bytes.
+    pub(super) byte_order: ByteOrder,
+    /// Whether the elements are an enumeration's codes.
+    pub(super) is_enumeration: bool,
+}
+
+/// The element type of a type in a file.
+pub(super) fn stored(ty: &Datatype) -> Result<Stored, Refusal> {
     let refused = || Refusal::ElementType {
         given: ty.to_string(),
     };
+    let order = |element: ElementType| match ty.byte_order() {
+        _ if element.size() == 1 => Ok(ByteOrder::NATIVE),
+        Order::LittleEndian => Ok(ByteOrder::Little),
+        Order::BigEndian => Ok(ByteOrder::Big),
+        _ => Err(refused()),
+    };
+    // two that the safe crate cannot describe: a float of its own kind, and a bool as PyTables writes it
+    let undescribed = if ty.size() == 2 && ffi::float_format(ty) == Some(BFLOAT16) {
+        Some(ElementType::Bf16)
+    } else {
+        ffi::is_bit_field(ty).then_some(ElementType::Bool)
+    };
+    if let Some(element) = undescribed {
+        return Ok(Stored {
+            element,
+            byte_order: order(element)?,
+            is_enumeration: false,
+        });
+    }
     let described = ty.to_descriptor().map_err(|_| refused())?;
+    let (described, is_enumeration) = match described {
+        TypeDescriptor::Enum(codes) => (codes.base_type(), true),
+        other => (other, false),
+    };
     let element = ElementType::ALL
         .into_iter()
         .find(|&element| descriptor(element).as_ref() == Some(&described))
         .filter(|&element| is_ordinary(ty, element))
         .ok_or_else(refused)?;
-    let order = match ty.byte_order() {
-        _ if element.size() == 1 => ByteOrder::NATIVE,
-        Order::LittleEndian => ByteOrder::Little,
-        Order::BigEndian => ByteOrder::Big,
-        _ => return Err(refused()),
-    };
-    Ok((element, order))
+    Ok(Stored {
+        element,
+        byte_order: order(element)?,
+        is_enumeration,
+    })
 }
 
 /// Whether every bit of the type means what it means in memory here.
@@ -64,6 +113,16 @@ fn is_ordinary(ty: &Datatype, element: ElementType) -> bool {
         _ => ffi::precision(ty) == 8 * element.size(),
     }
 }
+
+/// The upper half of an IEEE number of four bytes.
+const BFLOAT16: FloatFormat = FloatFormat {
+    sign: 15,
+    exponent: 7,
+    exponent_bits: 8,
+    mantissa: 0,
+    mantissa_bits: 7,
+    bias: 127,
+};
 
 /// The IEEE format of so many bytes.
 fn ieee(size: usize) -> Option<FloatFormat> {
@@ -90,12 +149,13 @@ mod tests {
     #[test]
     fn types_come_back() {
         for element in ElementType::ALL {
-            let Some(descriptor) = descriptor(element) else {
-                assert_eq!(element, ElementType::Bf16);
-                continue;
+            let ty = in_file(element).unwrap();
+            let expected = Stored {
+                element,
+                byte_order: ByteOrder::NATIVE,
+                is_enumeration: false,
             };
-            let ty = Datatype::from_descriptor(&descriptor).unwrap();
-            assert_eq!(stored(&ty).unwrap(), (element, ByteOrder::NATIVE));
+            assert_eq!(stored(&ty).unwrap(), expected);
         }
         let text = Datatype::from_descriptor(&TypeDescriptor::VarLenUnicode).unwrap();
         assert!(matches!(stored(&text), Err(Refusal::ElementType { .. })));

@@ -1,12 +1,30 @@
-//! How the bits of a number in a file are laid out, asked of the C library: the safe crate says only class, size and sign.
+//! What only the C library says and does: how the bits of a number in a file are laid out (the safe crate says class, size and
+//! sign), fill values, elements of any type, and chunks as they are in the file.
 #![expect(unsafe_code, reason = "calls of the HDF5 C library")]
 
-use hdf5_metno::Datatype;
+use hdf5_metno::plist::DatasetCreate;
 use hdf5_metno::sync::sync;
+use hdf5_metno::{Dataset, Dataspace, Datatype, h5check};
+use hdf5_metno_sys::h5::{herr_t, hsize_t};
+use hdf5_metno_sys::h5d::{H5D_fill_value_t, H5Dread, H5Dread_chunk1, H5Dwrite_chunk};
 use hdf5_metno_sys::h5i::hid_t;
+use hdf5_metno_sys::h5p::{H5P_DEFAULT, H5Pfill_value_defined, H5Pget_fill_value};
+use hdf5_metno_sys::h5s::H5S_ALL;
 use hdf5_metno_sys::h5t::{
-    H5Tclose, H5Tget_ebias, H5Tget_fields, H5Tget_member_type, H5Tget_offset, H5Tget_precision,
+    H5T_class_t, H5Tclose, H5Tdetect_class, H5Tget_ebias, H5Tget_fields, H5Tget_member_type,
+    H5Tget_offset, H5Tget_precision, H5Tset_fields, H5Tset_precision, H5Tset_size,
 };
+
+use super::{ChunkProblem, Refusal};
+
+// In the library since 1.10.2, and declared here because the bindings leave it out.
+unsafe extern "C" {
+    fn H5Dget_chunk_storage_size(
+        dataset: hid_t,
+        offset: *const hsize_t,
+        bytes: *mut hsize_t,
+    ) -> herr_t;
+}
 
 /// Where the parts of a floating-point number lie, in bits from the lowest one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,4 +89,190 @@ fn format_of(id: hid_t) -> Option<FloatFormat> {
     // SAFETY: as above (H5Tget_ebias).
     f.bias = sync(|| unsafe { H5Tget_ebias(id) });
     Some(f)
+}
+
+/// The fill value of a dataset as bytes of its own type; zeros where none is defined.
+pub(super) fn fill_value(how: &DatasetCreate, ty: &Datatype) -> Vec<u8> {
+    let mut value = vec![0; ty.size()];
+    let (how, ty) = (how.id(), ty.id());
+    let mut status = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
+    // SAFETY: `how` is a property list that is kept open, the library's lock is held, and the pointer is that of a place for the
+    // answer (reference manual, H5Pfill_value_defined).
+    let known = sync(|| unsafe { H5Pfill_value_defined(how, &raw mut status) });
+    if known < 0 || status == H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED {
+        return value;
+    }
+    // SAFETY: both are kept open, the library's lock is held, and `value` has room for one element of the type, into which the
+    // library converts (reference manual, H5Pget_fill_value).
+    let got = sync(|| unsafe { H5Pget_fill_value(how, ty, value.as_mut_ptr().cast()) });
+    if got < 0 {
+        value.fill(0);
+    }
+    value
+}
+
+/// All elements of a dataset, as they are in the file; of a type without pointers.
+pub(super) fn read_all(dataset: &Dataset, ty: &Datatype) -> Result<Vec<u8>, Refusal> {
+    let bytes = dataset.size().checked_mul(ty.size());
+    let bytes = bytes.ok_or(Refusal::Memory { bytes: u64::MAX })?;
+    let mut elements = Vec::new();
+    elements
+        .try_reserve_exact(bytes)
+        .map_err(|_| Refusal::Memory {
+            bytes: bytes as u64,
+        })?;
+    elements.resize(bytes, 0);
+    let (id, ty) = (dataset.id(), ty.id());
+    let read = sync(|| {
+        // SAFETY: dataset and type are kept open, the library's lock is held, and `elements` has room for all elements of the type,
+        // which with H5S_ALL are those that are read (reference manual, H5Dread).
+        h5check(unsafe {
+            H5Dread(
+                id,
+                ty,
+                H5S_ALL,
+                H5S_ALL,
+                H5P_DEFAULT,
+                elements.as_mut_ptr().cast(),
+            )
+        })
+    });
+    read.map_err(Refusal::library("read"))?;
+    Ok(elements)
+}
+
+/// Reads a box of a dataset through the library and its filters: `file` selects it in the array, `memory` in `bytes`, which is as
+/// large as all of that space; elements are as they are in the file, of a type without pointers.
+pub(super) fn read_box(
+    dataset: &Dataset,
+    ty: &Datatype,
+    (file, memory): (&Dataspace, &Dataspace),
+    bytes: &mut [u8],
+) -> Result<(), Refusal> {
+    if memory.size().checked_mul(ty.size()) != Some(bytes.len()) {
+        return Err(Refusal::Memory {
+            bytes: bytes.len() as u64,
+        });
+    }
+    let (id, ty, file, memory) = (dataset.id(), ty.id(), file.id(), memory.id());
+    let read = sync(|| {
+        // SAFETY: all four are kept open, the library's lock is held, and `bytes` has room for all elements of the space in memory,
+        // of which the library reads those that are selected (reference manual, H5Dread).
+        h5check(unsafe { H5Dread(id, ty, memory, file, H5P_DEFAULT, bytes.as_mut_ptr().cast()) })
+    });
+    read.map(drop).map_err(Refusal::library("read a chunk"))
+}
+
+/// Gives a chunk to the library as it goes to the file; `origin` is its first element.
+pub(super) fn write_chunk(
+    dataset: &Dataset,
+    origin: &[u64],
+    left_out: u32,
+    bytes: &[u8],
+) -> Result<(), Refusal> {
+    if origin.len() != dataset.ndim() {
+        return Err(Refusal::ChunkShape {
+            given: origin.to_vec(),
+        });
+    }
+    let id = dataset.id();
+    let written = sync(|| {
+        // SAFETY: the dataset is kept open, the library's lock is held, `origin` has a number for each dimension, and `bytes` is as
+        // long as is said (reference manual, H5Dwrite_chunk).
+        h5check(unsafe {
+            H5Dwrite_chunk(
+                id,
+                H5P_DEFAULT,
+                left_out,
+                origin.as_ptr(),
+                bytes.len(),
+                bytes.as_ptr().cast(),
+            )
+        })
+    });
+    written.map(drop).map_err(Refusal::library("write a chunk"))
+}
+
+/// Fills `bytes` with a chunk as it is in the file, which ends at byte `end`; the mask of filters that it did not go through, and
+/// `None` where there is no such chunk.
+pub(super) fn read_chunk(
+    dataset: &Dataset,
+    origin: &[u64],
+    end: u64,
+    bytes: &mut Vec<u8>,
+) -> Result<Option<u32>, Refusal> {
+    if origin.len() != dataset.ndim() {
+        return Err(Refusal::ChunkShape {
+            given: origin.to_vec(),
+        });
+    }
+    let id = dataset.id();
+    // one lock for both calls: in between nobody can make the chunk longer
+    sync(|| {
+        let mut len = 0;
+        // SAFETY: the dataset is kept open, the library's lock is held, `origin` has a number for each dimension, and the pointer
+        // is that of a place for the answer (reference manual, H5Dget_chunk_storage_size).
+        let asked =
+            h5check(unsafe { H5Dget_chunk_storage_size(id, origin.as_ptr(), &raw mut len) });
+        asked.map_err(Refusal::library("ask for the length of a chunk"))?;
+        if len == 0 {
+            return Ok(None);
+        }
+        if len > end {
+            return Err(Refusal::Chunk {
+                origin: origin.to_vec(),
+                offset: None,
+                problem: ChunkProblem::Truncated {
+                    expected: len,
+                    found: end,
+                },
+            });
+        }
+        let room = usize::try_from(len).map_err(|_| Refusal::Memory { bytes: len })?;
+        bytes.clear();
+        bytes
+            .try_reserve_exact(room)
+            .map_err(|_| Refusal::Memory { bytes: len })?;
+        bytes.resize(room, 0);
+        let mut left_out = 0;
+        // SAFETY: as above, and `bytes` has room for the chunk, whose length was asked for under this lock (reference manual,
+        // H5Dread_chunk).
+        let read = h5check(unsafe {
+            H5Dread_chunk1(
+                id,
+                H5P_DEFAULT,
+                origin.as_ptr(),
+                &raw mut left_out,
+                bytes.as_mut_ptr().cast(),
+            )
+        });
+        read.map_err(Refusal::library("read a chunk"))?;
+        Ok(Some(left_out))
+    })
+}
+
+/// The type of bfloat16 in this machine's byte order, as the library itself defines it from 2.0 on: the upper half of an `f32`.
+pub(super) fn bfloat16() -> Result<Datatype, Refusal> {
+    let ty = Datatype::from_type::<f32>().map_err(Refusal::library("make a type"))?;
+    let id = ty.id();
+    let make = || {
+        // SAFETY: `id` is a type of our own that `ty` keeps open, and the library's lock is held; the fields lie within its bits
+        // (reference manual, H5Tset_fields).
+        h5check(unsafe { H5Tset_fields(id, 15, 7, 8, 0, 7) })?;
+        // SAFETY: as above; the fields lie within this precision (H5Tset_precision).
+        h5check(unsafe { H5Tset_precision(id, 16) })?;
+        // SAFETY: as above; the precision lies within this size (H5Tset_size).
+        h5check(unsafe { H5Tset_size(id, 2) })
+    };
+    sync(make).map_err(Refusal::library("make a type"))?;
+    Ok(ty)
+}
+
+/// Whether this is a bit field of one byte.
+pub(super) fn is_bit_field(ty: &Datatype) -> bool {
+    let id = ty.id();
+    // SAFETY: `id` is a datatype that `ty` keeps open, and the library's lock is held (reference manual, H5Tdetect_class).
+    let found = sync(|| unsafe { H5Tdetect_class(id, H5T_class_t::H5T_BITFIELD) });
+    // a compound with a bit field in it has no precision
+    found > 0 && ty.size() == 1 && precision(ty) == 8
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use dap_protocol::{DimData, DistBuffer, Element, ElementType, HostArray, copy_bytes_to_elements};
 use dist_comm::agree::agree;
-use dist_comm::{CommExt, Communicator, FileMode, SharedFile, SharedFileOps};
+use dist_comm::{CommExt, Communicator, FileMode, SharedFileOps};
 use dist_maps::Distribution;
 
-use super::dataset::{Found, find};
+use super::chunk::{self, Open};
+use super::dataset::{Contents, Found, find_contents};
 use super::together::{by_rank_0, same};
 use super::{ByteOrder, Refusal, metadata};
 use crate::part::{Extent, FilePart};
@@ -43,11 +44,13 @@ impl<'a> From<&'a DimData> for Wanted<'a> {
 /// All that a rank's part stores is read, communication padding too, so that no halo exchange is needed after it. Unstructured
 /// indices may come in any order; a scalar is read by every rank. Elements of either byte order are read, of exactly the type asked for: nothing is converted.
 ///
-/// The dataset may be anybody's, as long as its elements lie in one piece ([`Storage::Contiguous`](super::Storage)), which is what
-/// h5py writes where it is not told otherwise. Chunked, compressed, compact, virtual and external datasets are refused by name.
+/// The dataset may be anybody's: contiguous, compact, or in chunks. Chunks are read by all ranks, and those that went through the
+/// filters shuffle, deflate (`gzip`), fletcher32 and lzf are decoded in threads; those of other filters go through the library,
+/// one at a time in each process, if it has the filter. What was never written is the fill value. Virtual and external datasets
+/// are refused by name.
 ///
 /// # Errors
-/// The same on every rank. [`IoError::Hdf5`] with what is wrong with path or key, [`IoError::ElementType`], [`IoError::Shape`],
+/// The same on every rank. [`IoError::Hdf5`] with what is wrong with path, key or a chunk, [`IoError::ElementType`], [`IoError::Shape`],
 /// [`IoError::Ranks`] when it was saved by another number of ranks than [`Wanted::AsSaved`] finds, [`IoError::Differ`],
 /// [`IoError::Index`], [`IoError::Element`] for a `bool` that is neither 0 nor 1, [`IoError::Agreed`] and [`IoError::Comm`] when a
 /// rank fails by itself.
@@ -77,7 +80,30 @@ pub fn load_hdf5<'a, T: Element>(
     wanted: impl Into<Wanted<'a>>,
     key: &str,
 ) -> Result<DistBuffer<HostArray<T>>, IoError> {
-    let (path, wanted) = (path.as_ref(), wanted.into());
+    load(path.as_ref(), comm, wanted.into(), key, false)
+}
+
+/// As [`load_hdf5`], of an enumeration: its codes, as they are in the file. Integers are read as well. Collective; equal paths,
+/// keys and element types.
+///
+/// # Errors
+/// As [`load_hdf5`].
+pub fn load_hdf5_codes<'a, T: Element>(
+    path: impl AsRef<Path>,
+    comm: &(impl Communicator + ?Sized),
+    wanted: impl Into<Wanted<'a>>,
+    key: &str,
+) -> Result<DistBuffer<HostArray<T>>, IoError> {
+    load(path.as_ref(), comm, wanted.into(), key, true)
+}
+
+fn load<T: Element>(
+    path: &Path,
+    comm: &(impl Communicator + ?Sized),
+    wanted: Wanted<'_>,
+    key: &str,
+    codes: bool,
+) -> Result<DistBuffer<HostArray<T>>, IoError> {
     let kind = match wanted {
         Wanted::AsSaved => "as saved",
         Wanted::Distribution(_) => "a distribution",
@@ -87,17 +113,19 @@ pub fn load_hdf5<'a, T: Element>(
     same(comm, "key", key.as_bytes())?;
     same(comm, "element type", T::TYPE.to_string().as_bytes())?;
     same(comm, "kind of part", kind.as_bytes())?;
-    let found = by_rank_0(comm, path, key, || {
-        let found = find(path, key)?;
-        found.offset()?; // all that is not read yet is refused here
-        Ok(found)
-    })?;
+    let elements = if codes { "codes" } else { "elements" };
+    same(comm, "kind of elements", elements.as_bytes())?;
+    // all that is not read is refused here
+    let (found, contents) = by_rank_0(comm, path, key, || find_contents(path, key))?;
     let refused = |refusal| IoError::Hdf5 {
         path: path.to_owned(),
         key: key.to_owned(),
         refusal: Box::new(refusal),
     };
     let element = found.element().map_err(refused)?;
+    if found.is_enumeration && !codes {
+        return Err(refused(Refusal::Enumeration));
+    }
     if element != T::TYPE {
         return Err(IoError::ElementType {
             given: element,
@@ -107,8 +135,6 @@ pub fn load_hdf5<'a, T: Element>(
     let (dim_data, distribution) = placed(comm, &found, wanted, &refused)?;
     // a scalar is read by every rank: no dictionary can say that one has none
     let distribution = distribution.filter(|_| dim_data.ndim() > 0);
-    let file = comm.open_shared(path, FileMode::Read)?;
-    let start = found.offset().map_err(refused)?;
     let array = agree(comm, zeros::<T>(&dim_data))?;
     let (shape, mut elements) = array;
     let mut checked = match T::bytes_mut(&mut elements) {
@@ -116,17 +142,37 @@ pub fn load_hdf5<'a, T: Element>(
         None => vec![0; elements.len()], // `bool`: bytes are looked at before they are elements
     };
     let bytes = T::bytes_mut(&mut elements).unwrap_or(&mut checked);
-    match &distribution {
-        Some(distribution) => {
-            let plan = IoPlan::new(
-                distribution,
-                element.size(),
-                FileLayout::Contiguous,
-                Direction::Read,
-            )?;
-            read_elements(comm, &*file, start, &plan, bytes)?;
+    let item = element.size();
+    match (&contents, &distribution) {
+        (Contents::At(start), Some(distribution)) => {
+            let file = comm.open_shared(path, FileMode::Read)?;
+            let layout = FileLayout::Contiguous;
+            let plan = IoPlan::new(distribution, item, layout, Direction::Read)?;
+            read_elements(comm, &*file, *start, &plan, bytes)?;
         }
-        None => agree(comm, read_part(&*file, start, &dim_data, element, bytes))?,
+        (Contents::At(start), None) => {
+            let file = comm.open_shared(path, FileMode::Read)?;
+            let read = |offset, to: &mut [u8]| file.read_at(start + offset, to);
+            agree(comm, read_part(read, &dim_data, item, bytes))?;
+        }
+        (Contents::Here(all), _) => {
+            let read = |offset, to: &mut [u8]| copy_from(all, offset, to);
+            agree(comm, read_part(read, &dim_data, item, bytes))?;
+        }
+        (Contents::Nowhere(fill), _) => {
+            let items = bytes.chunks_exact_mut(item);
+            items.for_each(|item| item.copy_from_slice(fill));
+        }
+        (Contents::Chunks(chunks), distribution) => {
+            let file = comm.open_shared(path, FileMode::Read)?;
+            let open = Open {
+                path,
+                key,
+                file: &*file,
+            };
+            let distribution = distribution.as_ref();
+            chunk::load(comm, &open, chunks, distribution, &dim_data, item, bytes)?;
+        }
     }
     if found.byte_order != ByteOrder::NATIVE {
         let word = element.word_size();
@@ -220,20 +266,39 @@ pub(super) fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T
     Ok((shape, room))
 }
 
-/// Reads a part by itself, run by run. Local.
-pub(super) fn read_part(
-    file: &dyn SharedFile,
-    start: u64,
+/// Reads a part by itself, run by run: so many bytes from an offset of the array on. Local.
+pub(super) fn read_part<E>(
+    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     dim_data: &DimData,
-    element: ElementType,
+    item: usize,
     bytes: &mut [u8],
-) -> Result<(), IoError> {
-    let item = element.size();
+) -> Result<(), IoError>
+where
+    IoError: From<E>,
+{
     let part = FilePart::new(dim_data, item, Extent::Stored)?;
     for run in part.runs() {
         let target = &mut bytes[run.local * item..(run.local + run.len) * item];
-        file.read_at(start + run.offset, target)?;
+        read(run.offset, target)?;
     }
+    Ok(())
+}
+
+/// Copies from all elements of an array.
+fn copy_from(all: &[u8], offset: u64, to: &mut [u8]) -> Result<(), IoError> {
+    let short = || IoError::BufferLength {
+        given: all.len(),
+        allowed: usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .saturating_add(to.len()),
+    };
+    let from = usize::try_from(offset)
+        .ok()
+        .and_then(|start| all.get(start..));
+    let from = from
+        .and_then(|from| from.get(..to.len()))
+        .ok_or_else(short)?;
+    to.copy_from_slice(from);
     Ok(())
 }
 

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is wrong with an HDF5 file, or with a name in it. Rank 0 finds out, every rank gets the same value.
+use super::ChunkProblem;
+
+/// What is wrong with an HDF5 file, or with a name in it. One rank finds out, every rank gets the same value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -36,6 +38,18 @@ pub enum Refusal {
         expected: u64,
         /// Where the file ends.
         found: u64,
+    },
+    /// Another program writes the file, or reads one that was to be written, and has locked it.
+    #[error("another program has locked the file: {message}")]
+    Locked {
+        /// The library's answer.
+        message: String,
+    },
+    /// Memory that could not be had.
+    #[error("no memory for {bytes} bytes")]
+    Memory {
+        /// Bytes asked for.
+        bytes: u64,
     },
     /// The HDF5 library refused, with its own words.
     #[error("{operation}: {message}")]
@@ -75,14 +89,45 @@ pub enum Refusal {
     /// A dataset of a null dataspace has no elements and no shape.
     #[error("the dataset has a null dataspace: there is nothing to read")]
     NullDataspace,
-    /// Elements that do not lie in one piece in this file. Not read yet.
-    #[error("the elements are stored {storage}; only contiguous ones are read yet")]
+    /// Elements that do not lie in this file, or not as elements of this dataset.
+    #[error("the elements are stored {storage}; read are contiguous, chunked and compact ones")]
     Storage {
         /// How they are stored.
         storage: String,
     },
+    /// Chunks went through a filter that neither this crate nor the library can undo.
+    #[error(
+        "the chunks went through the filter {name} (number {number}), which is not there; undone are shuffle, deflate, \
+         fletcher32, lzf, and what the HDF5 library has"
+    )]
+    Filter {
+        /// The name under which it is registered.
+        name: String,
+        /// Its number.
+        number: i32,
+    },
+    /// A chunk whose bytes are not those of its elements.
+    #[error("the chunk at {origin:?}{}: {problem}", offset_text(*offset))]
+    Chunk {
+        /// The global index of its first element per dimension.
+        origin: Vec<u64>,
+        /// Its first byte in the file, where that is known.
+        offset: Option<u64>,
+        /// What is wrong with it.
+        problem: ChunkProblem,
+    },
+    /// Chunks of a shape that cannot be in memory, or is not that of the dataset.
+    #[error(
+        "chunks of {given:?} elements, allowed: 1 or more along each dimension, and less than 4 GiB"
+    )]
+    ChunkShape {
+        /// Elements per dimension.
+        given: Vec<u64>,
+    },
     /// Elements of a type that is not read yet.
-    #[error("the elements are {given}; read are bool, integers, f16, f32, f64 and complex numbers")]
+    #[error(
+        "the elements are {given}; read are bool, integers, f16, bfloat16, f32, f64 and complex numbers"
+    )]
     ElementType {
         /// The library's name for the type.
         given: String,
@@ -119,6 +164,17 @@ pub enum Refusal {
         /// Elements of the dataset.
         size: u64,
     },
+    /// An attribute that cannot be attached.
+    #[error("the attribute {name:?}: {message}")]
+    Attribute {
+        /// Its name.
+        name: String,
+        /// Why not.
+        message: String,
+    },
+    /// The elements are the codes of an enumeration, which are read by `load_hdf5_codes` alone.
+    #[error("the elements are an enumeration: load_hdf5_codes reads its codes")]
+    Enumeration,
     /// The dataset does not say how it was distributed.
     #[error("the dataset has no attribute \"dim_data\": give a distribution")]
     NoDimData,
@@ -144,4 +200,10 @@ impl Refusal {
             message: error.to_string(),
         }
     }
+}
+
+fn offset_text(offset: Option<u64>) -> String {
+    offset.map_or(String::new(), |offset| {
+        format!(", from byte {offset} of the file on")
+    })
 }

@@ -1,9 +1,10 @@
-//! [`save_hdf5`]: a distributed array as one dataset.
+//! [`SaveHdf5`] and [`save_hdf5`]: a distributed array as one dataset.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dap_protocol::{
     DistBuffer, DistributedArray, ElementType, HostBuffer, LocalBuffer, Order, ProtocolVersion,
@@ -12,22 +13,30 @@ use dist_comm::agree::agree;
 use dist_comm::{Communicator, FileMode, SharedFileOps};
 use hdf5_metno as hdf5;
 use hdf5_metno::dataset::{AllocTime, FillTime};
-use hdf5_metno::types::{TypeDescriptor, VarLenUnicode};
+use hdf5_metno::{Dataset, Datatype};
 use serde::{Deserialize, Serialize};
 
-use super::dataset::{kind_at, not_opened};
+use super::attribute::{AttributeValue, attach};
+use super::chunk::{self, CHUNK_BYTES, Chunks, Filter, LISTED_TO_WRITE, Place, Target};
+use super::dataset::kind_at;
 use super::publish::Pending;
 use super::together::{by_rank_0, names, same};
-use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, WriteMode, element, metadata};
+use super::{
+    DEFAULT_KEY, DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, WriteMode, element, metadata, open,
+};
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, write_elements};
 
-/// Saves a distributed array as one dataset of an HDF5 file. Collective; equal paths, keys and modes.
+/// Bytes of a chunk, at most, where filters ask for chunks and nobody said which.
+const CHUNK: u64 = 1 << 20;
+
+/// Saves a distributed array as one dataset of an HDF5 file: how, and then [`save`](Self::save).
 ///
-/// Any exporter of the protocol is taken, in any distribution. For other programs the dataset is an ordinary one, contiguous and
-/// in this machine's byte order; padding is not in it. Its attributes `dim_data` and `__version__` say how it was distributed,
+/// Any exporter of the protocol is taken, in any distribution. For other programs the dataset is an ordinary one, in this
+/// machine's byte order; padding is not in it. Its attributes `dim_data` and `__version__` say how it was distributed,
 /// so that [`load_hdf5`](super::load_hdf5) can restore that: a Python list with the tuple of dictionaries of every rank.
 ///
-/// `key` may name groups on the way, `"run/7/heat"`, which are made. A key that exists is an error: nothing is overwritten.
+/// It is contiguous, unless [`chunk`](Self::chunk) or a filter asks for chunks. Chunks are filtered by all ranks, in threads: as
+/// many as there are processors for each rank.
 ///
 /// What is written is a file beside the target. It is synced and renamed when all ranks are done: whoever opens the target, at
 /// any time and after any crash, finds the old file or the new one. A killed save leaves a file `.<target>.<random>.tmp`.
@@ -35,11 +44,341 @@ use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, write_elements};
 ///
 /// All ranks see one file system. (On network file systems this has not been tried.)
 ///
+/// ```
+/// use dap_protocol::{DistBuffer, HostArray};
+/// use dist_comm::{Communicator, ThreadComm};
+/// use dist_io::{AttributeValue, IoError, SaveHdf5, Storage, Wanted, inspect_hdf5, load_hdf5};
+/// use dist_maps::Distribution;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("heat.h5");
+/// let rows = Distribution::over(2).shape([100, 30]).block(0).build()?;
+/// ThreadComm::run(2, |comm| {
+///     let part = DistBuffer::new(rows.dim_data(comm.rank())?, HostArray::new(vec![50, 30], vec![273.15; 1500])?)?;
+///     let save = SaveHdf5::new(&path).key("run/heat").chunk([20, 30]).shuffle(true).deflate(4).attribute("units", "K");
+///     save.save(&part, comm)?; // collective
+///     assert_eq!(load_hdf5::<f64>(&path, comm, Wanted::AsSaved, "run/heat")?, part);
+///     Ok::<_, IoError>(())
+/// })?;
+/// let info = inspect_hdf5(&path, "run/heat")?;
+/// assert_eq!(info.storage, Storage::Chunked { chunk: vec![20, 30] });
+/// assert_eq!(info.filters, ["shuffle", "deflate"]);
+/// assert_eq!(info.attributes["units"], AttributeValue::Text("K".to_owned()));
+/// assert!(std::fs::metadata(&path)?.len() < 100 * 30 * 8 / 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct SaveHdf5 {
+    path: PathBuf,
+    key: String,
+    mode: WriteMode,
+    chunk: Option<Vec<u64>>,
+    shuffle: bool,
+    deflate: Option<u8>,
+    fletcher32: bool,
+    attributes: Vec<(String, AttributeValue)>,
+}
+
+impl SaveHdf5 {
+    /// To a file of this name, under the key `"buffer"` and in mode `a` unless another one is given, contiguous.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self {
+            path: path.as_ref().to_owned(),
+            key: DEFAULT_KEY.to_owned(),
+            mode: WriteMode::default(),
+            chunk: None,
+            shuffle: false,
+            deflate: None,
+            fletcher32: false,
+            attributes: Vec::new(),
+        }
+    }
+
+    /// The key of the dataset. It may name groups on the way, `"run/7/heat"`, which are made. A key that exists is an error:
+    /// nothing is overwritten.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = key.into();
+        self
+    }
+
+    /// What becomes of a file that is there.
+    pub fn mode(mut self, mode: WriteMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// In chunks of so many elements per dimension, each at most the array's extent. A scalar has no chunks and no filters.
+    pub fn chunk(mut self, chunk: impl Into<Vec<u64>>) -> Self {
+        self.chunk = Some(chunk.into());
+        self
+    }
+
+    /// Bytes of equal significance together, which compresses better: the filter `shuffle`.
+    ///
+    /// A filter without [`chunk`](Self::chunk) chooses chunks of at most 1 MiB.
+    pub fn shuffle(mut self, shuffle: bool) -> Self {
+        self.shuffle = shuffle;
+        self
+    }
+
+    /// Compressed at a level from 0 to 9: the filter `deflate`, h5py's `gzip`.
+    pub fn deflate(mut self, level: u8) -> Self {
+        self.deflate = Some(level);
+        self
+    }
+
+    /// A checksum for each chunk, which is checked when it is read: the filter `fletcher32`.
+    pub fn fletcher32(mut self, fletcher32: bool) -> Self {
+        self.fletcher32 = fletcher32;
+        self
+    }
+
+    /// With an attribute of the dataset, units for example.
+    pub fn attribute(mut self, name: impl Into<String>, value: impl Into<AttributeValue>) -> Self {
+        self.attributes.push((name.into(), value.into()));
+        self
+    }
+
+    /// Saves. Collective; every rank says the same of file and dataset.
+    ///
+    /// # Errors
+    /// The same on every rank; the target is then as it was. [`IoError::Hdf5`] with what is wrong with path, key or an attribute,
+    /// [`IoError::Differ`] when ranks give different ones, or elements of different types; [`IoError::Dimensions`],
+    /// [`IoError::ChunkExtent`], [`IoError::ChunkBytes`], [`IoError::DeflateLevel`]; [`IoError::Protocol`] or [`IoError::Map`]
+    /// when the parts are no array; [`IoError::Uncovered`] when no rank holds some index; [`IoError::Agreed`] and
+    /// [`IoError::Comm`] when a rank fails by itself.
+    pub fn save<'a, A>(
+        &self,
+        array: &'a A,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<IoReport, IoError>
+    where
+        A: DistributedArray,
+        A::Buffer<'a>: HostBuffer,
+    {
+        let (path, key) = (self.path.as_path(), self.key.as_str());
+        let part = array.distarray();
+        let element = part.buffer().element_type();
+        same(comm, "path", path.as_os_str().as_bytes())?;
+        same(comm, "key", key.as_bytes())?;
+        same(comm, "mode", self.mode.letters().as_bytes())?;
+        same(comm, "way of storing", self.text().as_bytes())?;
+        same(comm, "element type", element.to_string().as_bytes())?;
+        if !element::has_type(element) {
+            return Err(IoError::NoHdf5Type { element });
+        }
+        agree(comm, check_edges(&part))?;
+        let parts = metadata::gather(comm, part.dim_data())?;
+        let distribution = metadata::whole(&parts)?;
+        let shape = distribution.global_shape();
+        let filters = self.filters()?;
+        let layout = self.layout(shape, element.size(), &filters)?;
+        let plan = IoPlan::new(&distribution, element.size(), layout, Direction::Write)?;
+        // from here on there are files
+        let mut pending = None;
+        let mut made = None;
+        let begun = by_rank_0(comm, path, key, || {
+            let file = Pending::new(path, self.mode)?;
+            let ty = element::in_file(element)?;
+            let text = metadata::to_text(&parts);
+            let (room, dataset) = self.create(&file, &ty, &plan, &filters, &text)?;
+            made = dataset;
+            let begun = Begun {
+                path: file.path().as_os_str().as_bytes().to_vec(),
+                room,
+            };
+            pending = Some(file);
+            Ok(begun)
+        })?;
+        let bytes = agree(comm, bytes_of(part.buffer(), element))?;
+        let open = |path: &[u8]| {
+            let path = Path::new(OsStr::from_bytes(path));
+            comm.open_shared(path, FileMode::ReadWrite)
+        };
+        let report = match begun.room {
+            Room::At(offset) => {
+                let file = open(&begun.path)?;
+                let report = write_elements(comm, &*file, offset, &plan, &bytes)?;
+                file.sync()?;
+                report
+            }
+            Room::Places(places) => {
+                let file = open(&begun.path)?;
+                let target = Target::Places(&*file, places);
+                let report = chunk::save(comm, (path, key), &plan, &filters, &target, &bytes)?;
+                file.sync()?;
+                report
+            }
+            Room::Library => {
+                let target = Target::Rank0(made.as_ref().map(|(_, dataset)| dataset));
+                chunk::save(comm, (path, key), &plan, &filters, &target, &bytes)?
+            }
+        };
+        by_rank_0(comm, path, "", || {
+            if let Some((file, dataset)) = made.take() {
+                close(file, dataset)?;
+            }
+            match pending.take() {
+                Some(file) => file.publish(),
+                None => Ok(()),
+            }
+        })?;
+        Ok(report)
+    }
+
+    /// What ranks have to agree on beside path, key and mode.
+    fn text(&self) -> String {
+        let mut text = format!(
+            "chunk {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
+            self.chunk, self.shuffle, self.deflate, self.fletcher32
+        );
+        for (name, value) in &self.attributes {
+            // writing to a text does not fail
+            let _ = write!(text, ", {name:?} = {value:?}");
+        }
+        text
+    }
+
+    /// The filters, in the order of writing.
+    fn filters(&self) -> Result<Vec<Filter>, IoError> {
+        let mut filters = Vec::new();
+        if self.shuffle {
+            filters.push(Filter::Shuffle);
+        }
+        match self.deflate {
+            Some(level) if level > 9 => return Err(IoError::DeflateLevel { given: level }),
+            Some(level) => filters.push(Filter::Deflate(level)),
+            None => {}
+        }
+        if self.fletcher32 {
+            filters.push(Filter::Fletcher32);
+        }
+        Ok(filters)
+    }
+
+    /// How the elements will lie in the file.
+    fn layout(
+        &self,
+        shape: &[u64],
+        item: usize,
+        filters: &[Filter],
+    ) -> Result<FileLayout, IoError> {
+        let chunk = match &self.chunk {
+            Some(chunk) if chunk.len() != shape.len() => {
+                return Err(IoError::Dimensions {
+                    what: "the shape of the chunks",
+                    given: chunk.len(),
+                    allowed: shape.len(),
+                });
+            }
+            // more than the array's extents is not allowed where these cannot grow
+            Some(chunk) => {
+                let axes = chunk.iter().zip(shape);
+                axes.map(|(&n, &size)| n.min(size.max(1))).collect()
+            }
+            None if filters.is_empty() => return Ok(FileLayout::Contiguous),
+            None => chosen(shape, item),
+        };
+        if shape.is_empty() {
+            return Ok(FileLayout::Contiguous);
+        }
+        let bytes = chunk
+            .iter()
+            .fold(item as u64, |bytes, &n: &u64| bytes.saturating_mul(n));
+        if bytes > CHUNK_BYTES {
+            return Err(IoError::ChunkBytes {
+                given: bytes,
+                allowed: CHUNK_BYTES,
+            });
+        }
+        Ok(FileLayout::Chunked { chunk })
+    }
+
+    /// Makes the dataset, with room for its elements where that can be made before they are there. By rank 0.
+    fn create(
+        &self,
+        pending: &Pending,
+        ty: &Datatype,
+        plan: &IoPlan,
+        filters: &[Filter],
+        dim_data: &str,
+    ) -> Result<(Room, Option<(hdf5::File, Dataset)>), Refusal> {
+        let names = names(&self.key)?;
+        let file = if pending.is_copy() {
+            open::private(pending.path())?
+        } else {
+            open::new_private(pending.path())?
+        };
+        check_free(&file, &names)?;
+        let make = |error| Refusal::library("make the dataset")(error);
+        let shape = plan.distribution().global_shape();
+        let extents = |extents: &[u64]| {
+            let extents = extents.iter().map(|&n| usize::try_from(n));
+            let extents = extents.collect::<Result<Vec<usize>, _>>();
+            extents.map_err(|error| Refusal::Library {
+                operation: "make the dataset".to_owned(),
+                message: error.to_string(),
+            })
+        };
+        let builder = file.new_dataset_builder().fill_time(FillTime::Never);
+        let (builder, in_place) = match plan.layout() {
+            FileLayout::Contiguous => (builder.no_chunk(), true),
+            FileLayout::Chunked { chunk } => {
+                let in_place = filters.is_empty()
+                    && file.userblock() == 0
+                    && chunk::count(shape, chunk) <= LISTED_TO_WRITE;
+                let known: Vec<_> = filters.iter().map(|filter| filter.known()).collect();
+                let builder = builder.chunk(extents(chunk)?).set_filters(&known);
+                (builder, in_place)
+            }
+        };
+        let when = if in_place {
+            AllocTime::Early
+        } else {
+            AllocTime::Incr
+        };
+        let builder = builder.alloc_time(Some(when)).empty_as(ty.clone());
+        let builder = if shape.is_empty() {
+            builder.shape(())
+        } else {
+            builder.shape(extents(shape)?)
+        };
+        let dataset = builder.create(names.join("/").as_str()).map_err(make)?;
+        let text = |text: &str| AttributeValue::Text(text.to_owned());
+        let version = ProtocolVersion::CURRENT.to_string();
+        attach(&dataset, VERSION_ATTRIBUTE, &text(&version))?;
+        attach(&dataset, DIM_DATA_ATTRIBUTE, &text(dim_data))?;
+        for (name, value) in &self.attributes {
+            attach(&dataset, name, value)?;
+        }
+        let room = match plan.layout() {
+            FileLayout::Chunked { .. } if !in_place => Room::Library,
+            FileLayout::Chunked { .. } => Room::Places(Chunks::made(&file, &dataset, shape)?),
+            FileLayout::Contiguous => match dataset.offset() {
+                Some(offset) => Room::At(offset),
+                None if shape.contains(&0) => Room::At(0),
+                None => {
+                    return Err(Refusal::Library {
+                        operation: "make the dataset".to_owned(),
+                        message: "its elements have no place".to_owned(),
+                    });
+                }
+            },
+        };
+        if matches!(room, Room::Library) {
+            return Ok((room, Some((file, dataset))));
+        }
+        close(file, dataset)?;
+        Ok((room, None))
+    }
+}
+
+/// Saves a distributed array as one contiguous dataset of an HDF5 file: [`SaveHdf5`] in one call. Collective; equal paths, keys
+/// and modes.
+///
 /// # Errors
-/// The same on every rank; the target is then as it was. [`IoError::Hdf5`] with what is wrong with path or key,
-/// [`IoError::Differ`] when ranks give different ones, or elements of different types; [`IoError::Protocol`] or [`IoError::Map`]
-/// when the parts are no array; [`IoError::NoHdf5Type`] for bfloat16; [`IoError::Uncovered`] when no rank holds some index;
-/// [`IoError::Agreed`] and [`IoError::Comm`] when a rank fails by itself.
+/// As [`SaveHdf5::save`].
 ///
 /// ```
 /// use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
@@ -70,60 +409,49 @@ where
     A: DistributedArray,
     A::Buffer<'a>: HostBuffer,
 {
-    let path = path.as_ref();
-    let part = array.distarray();
-    let element = part.buffer().element_type();
-    same(comm, "path", path.as_os_str().as_bytes())?;
-    same(comm, "key", key.as_bytes())?;
-    same(comm, "mode", mode.letters().as_bytes())?;
-    same(comm, "element type", element.to_string().as_bytes())?;
-    let Some(descriptor) = element::descriptor(element) else {
-        return Err(IoError::NoHdf5Type { element });
-    };
-    agree(comm, check_edges(&part))?;
-    let parts = metadata::gather(comm, part.dim_data())?;
-    let distribution = metadata::whole(&parts)?;
-    let plan = IoPlan::new(
-        &distribution,
-        element.size(),
-        FileLayout::Contiguous,
-        Direction::Write,
-    )?;
-    // from here on there are files
-    let mut pending = None;
-    let begun = by_rank_0(comm, path, key, || {
-        let file = Pending::new(path, mode)?;
-        let text = metadata::to_text(&parts);
-        let shape = distribution.global_shape();
-        let offset = create(&file, key, &descriptor, shape, &text)?;
-        let begun = Begun {
-            path: file.path().as_os_str().as_bytes().to_vec(),
-            offset,
-        };
-        pending = Some(file);
-        Ok(begun)
-    })?;
-    let file = comm.open_shared(
-        Path::new(OsStr::from_bytes(&begun.path)),
-        FileMode::ReadWrite,
-    )?;
-    let bytes = agree(comm, bytes_of(part.buffer(), element))?;
-    let report = write_elements(comm, &*file, begun.offset, &plan, &bytes)?;
-    file.sync()?;
-    drop(file);
-    by_rank_0(comm, path, "", || match pending.take() {
-        Some(file) => file.publish(),
-        None => Ok(()),
-    })?;
-    Ok(report)
+    let save = SaveHdf5::new(path).key(key).mode(mode);
+    save.save(array, comm)
 }
 
 /// A file with an empty dataset in it, as rank 0 tells the others of it.
 #[derive(Serialize, Deserialize)]
 struct Begun {
     path: Vec<u8>,
-    /// Where the elements begin; 0 where there are none.
-    offset: u64,
+    room: Room,
+}
+
+/// Where the elements go.
+#[derive(Serialize, Deserialize)]
+enum Room {
+    /// In one piece, from this byte of the file on; 0 where there are none.
+    At(u64),
+    /// In chunks that lie there.
+    Places(Vec<Place>),
+    /// In chunks for which the library finds room when it gets them.
+    Library,
+}
+
+/// Chunks of whole rows, as far as they fit.
+fn chosen(shape: &[u64], item: usize) -> Vec<u64> {
+    let mut chunk: Vec<u64> = shape.iter().map(|&n| n.max(1)).collect();
+    let bytes = |chunk: &[u64]| {
+        let bytes = chunk.iter();
+        bytes.fold(item as u64, |bytes, &n| bytes.saturating_mul(n))
+    };
+    for axis in 0..chunk.len() {
+        while chunk[axis] > 1 && bytes(&chunk) > CHUNK {
+            chunk[axis] = chunk[axis].div_ceil(2);
+        }
+    }
+    chunk
+}
+
+/// Closes a dataset and its file, with all that the library still holds of them.
+fn close(file: hdf5::File, dataset: Dataset) -> Result<(), Refusal> {
+    drop(dataset);
+    let close = |error| Refusal::library("close the file")(error);
+    file.flush().map_err(close)?;
+    file.close().map_err(close)
 }
 
 /// Refuses a part that does not own the padding at its periodic edges: the whole has no elements there then.
@@ -158,68 +486,6 @@ pub(super) fn bytes_of(
         .map_err(|_| IoError::Memory { bytes })?;
     buffer.visit_bytes(&mut |piece| copy.extend_from_slice(piece));
     Ok(Cow::Owned(copy))
-}
-
-/// Makes the dataset, all of its bytes allocated and none written; where its elements begin.
-fn create(
-    pending: &Pending,
-    key: &str,
-    descriptor: &TypeDescriptor,
-    shape: &[u64],
-    dim_data: &str,
-) -> Result<u64, Refusal> {
-    let names = names(key)?;
-    let path = pending.path();
-    let file = if pending.is_copy() {
-        hdf5::File::open_rw(path).map_err(|error| not_opened(path, error))?
-    } else {
-        hdf5::File::create(path).map_err(Refusal::library("create"))?
-    };
-    check_free(&file, &names)?;
-    let make = |error| Refusal::library("make the dataset")(error);
-    let builder = file
-        .new_dataset_builder()
-        .no_chunk()
-        .alloc_time(Some(AllocTime::Early))
-        .fill_time(FillTime::Never)
-        .empty_as(descriptor);
-    let builder = if shape.is_empty() {
-        builder.shape(())
-    } else {
-        let extents = shape.iter().map(|&n| usize::try_from(n));
-        let extents = extents.collect::<Result<Vec<usize>, _>>();
-        builder.shape(extents.map_err(|error| Refusal::Library {
-            operation: "make the dataset".to_owned(),
-            message: error.to_string(),
-        })?)
-    };
-    let dataset = builder.create(names.join("/").as_str()).map_err(make)?;
-    let version = ProtocolVersion::CURRENT.to_string();
-    for (name, text) in [
-        (VERSION_ATTRIBUTE, version.as_str()),
-        (DIM_DATA_ATTRIBUTE, dim_data),
-    ] {
-        let text: VarLenUnicode = text.parse().map_err(|_| Refusal::DimData {
-            message: "a text with a zero byte".to_owned(),
-        })?;
-        let attribute = dataset
-            .new_attr::<VarLenUnicode>()
-            .create(name)
-            .map_err(make)?;
-        attribute.write_scalar(&text).map_err(make)?;
-    }
-    let offset = dataset.offset();
-    drop(dataset);
-    file.flush().map_err(make)?;
-    file.close().map_err(make)?;
-    match offset {
-        Some(offset) => Ok(offset),
-        None if shape.contains(&0) => Ok(0),
-        None => Err(Refusal::Library {
-            operation: "make the dataset".to_owned(),
-            message: "its elements have no place".to_owned(),
-        }),
-    }
 }
 
 /// Checks that a dataset can be made under this key.

@@ -48,11 +48,38 @@ pub(super) fn by_rank_0<T: Serialize + DeserializeOwned>(
             message: error.to_string(),
         })
     });
-    found.map_err(|refusal| IoError::Hdf5 {
+    found.map_err(|refusal| refused(path, key, refusal))
+}
+
+/// This rank's own value where no rank refuses; otherwise what the lowest one that does says, on every rank. Collective.
+pub(super) fn settle<T>(
+    comm: &(impl Communicator + ?Sized),
+    path: &Path,
+    key: &str,
+    outcome: Result<T, Refusal>,
+) -> Result<T, IoError> {
+    let flags = comm.all_gather_value(u8::from(outcome.is_err()))?;
+    let Some(lowest) = flags.iter().position(|&flag| flag != 0) else {
+        return outcome.map_err(|refusal| refused(path, key, refusal));
+    };
+    let own = match &outcome {
+        Err(refusal) if comm.rank() == lowest => serde_json::to_vec(refusal).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let said = comm.broadcast_vec(lowest, own)?;
+    let refusal = serde_json::from_slice(&said).unwrap_or_else(|error| Refusal::Os {
+        operation: "tell the other ranks".to_owned(),
+        message: error.to_string(),
+    });
+    Err(refused(path, key, refusal))
+}
+
+fn refused(path: &Path, key: &str, refusal: Refusal) -> IoError {
+    IoError::Hdf5 {
         path: path.to_owned(),
         key: key.to_owned(),
         refusal: Box::new(refusal),
-    })
+    }
 }
 
 /// The names that a key consists of.
@@ -79,7 +106,31 @@ pub(super) fn is_regular(path: &Path) -> Result<Option<fs::Metadata>, Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use dist_comm::ThreadComm;
+
     use super::*;
+
+    #[test]
+    fn what_one_rank_refuses_all_do() {
+        let outcomes = ThreadComm::run(4, |comm| {
+            let own = match comm.rank() {
+                0 => Ok(0),
+                1 => Err(Refusal::Memory { bytes: 7 }),
+                2 => Err(Refusal::NotFound),
+                rank => Ok(rank),
+            };
+            let all = settle(comm, Path::new("a.h5"), "key", own);
+            let good = settle(comm, Path::new("a.h5"), "key", Ok(comm.rank()));
+            Ok::<_, IoError>((all, good?))
+        });
+        for (rank, (all, good)) in outcomes.unwrap().into_iter().enumerate() {
+            assert_eq!(good, rank);
+            assert_eq!(
+                all.unwrap_err().to_string(),
+                "a.h5:/key: no memory for 7 bytes"
+            );
+        }
+    }
 
     #[test]
     fn keys_are_names() {

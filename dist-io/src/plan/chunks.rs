@@ -3,6 +3,7 @@
 use dist_maps::{Distribution, IndexMap};
 
 use crate::IoError;
+use crate::part::Extent;
 
 /// One chunk of a chunked file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,11 +16,12 @@ pub struct Chunk {
     pub shape: Vec<u64>,
 }
 
-/// The chunks in which a rank owns elements, in C order of the grid of chunks.
+/// The chunks in which a rank owns or stores elements, in C order of the grid of chunks.
 pub(super) fn chunks_of(
     distribution: &Distribution,
     rank: usize,
     chunk: &[u64],
+    extent: Extent,
 ) -> Result<Vec<Chunk>, IoError> {
     distribution.dim_data(rank)?; // there is such a rank
     let Some(coords) = distribution.coords(rank) else {
@@ -33,11 +35,11 @@ pub(super) fn chunks_of(
     let axes = distribution.axes().iter().zip(coords).zip(chunk);
     for ((axis, coord), &step) in axes {
         let size = axis.size();
-        let touched = touched(
-            axis.map(coord)?.runs(),
-            axis.owned_range(coord).as_ref(),
-            step,
-        );
+        let owned = match extent {
+            Extent::Owned => axis.owned_range(coord),
+            Extent::Stored => None,
+        };
+        let touched = touched(axis.map(coord)?.runs(), owned.as_ref(), step);
         let longer = |chunk: &Chunk, at: u64| {
             let mut chunk = chunk.clone();
             let origin = at * step; // below the size

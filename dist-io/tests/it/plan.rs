@@ -240,3 +240,23 @@ fn plan_of_no_rank(d: &Distribution) -> bool {
     let plan = IoPlan::new(d, 4, FileLayout::Contiguous, Direction::Write).unwrap();
     plan.part(2).is_err() && plan.requests(2).is_err() && plan.chunks(0).unwrap().is_empty()
 }
+
+#[test]
+fn chunks_that_hold_padding_are_read_and_not_written() {
+    let d = Distribution::over(2)
+        .shape([8])
+        .block(0)
+        .padding(1)
+        .build()
+        .unwrap();
+    let layout = FileLayout::Chunked { chunk: vec![2] };
+    let coords = |direction, rank| -> Vec<u64> {
+        let plan = IoPlan::new(&d, 8, layout.clone(), direction).unwrap();
+        assert_eq!(plan.strategy(), Strategy::Direct);
+        let chunks = plan.chunks(rank).unwrap();
+        chunks.iter().map(|chunk| chunk.coords[0]).collect()
+    };
+    assert_eq!(coords(Direction::Write, 0), [0, 1]);
+    assert_eq!(coords(Direction::Read, 0), [0, 1, 2]);
+    assert_eq!(coords(Direction::Read, 1), [1, 2, 3]);
+}

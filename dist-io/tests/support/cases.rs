@@ -6,11 +6,11 @@ use std::path::Path;
 use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray, Order, ProtocolVersion};
 use dist_comm::{CommExt, Communicator};
 use dist_io::{
-    ByteOrder, IoError, Refusal, Storage, Strategy, Wanted, WriteMode, inspect_hdf5, load_hdf5,
-    save_hdf5,
+    AttributeValue, ByteOrder, ChunkProblem, IoError, Refusal, SaveHdf5, Storage, Strategy, Wanted,
+    WriteMode, inspect_hdf5, load_hdf5, save_hdf5,
 };
 use dist_maps::Distribution;
-use half::f16;
+use half::{bf16, f16};
 use num_complex::Complex;
 
 use crate::support::{Failure, Folder, Outcome, Value, ensure, every_kind, part_with};
@@ -27,6 +27,13 @@ pub const CASES: &[Case] = &[
     ("every element type comes back", every_type_comes_back),
     ("large arrays go by both strategies", large_arrays),
     ("scalars and empty arrays are values", scalars_and_empty),
+    ("chunks of every kind of distribution", chunked_kinds),
+    ("every filter, every element type", every_filter),
+    ("chunks of small arrays", small_chunked),
+    ("more chunks than are listed", many_chunks),
+    ("chunks that there cannot be are refused", refused_chunks),
+    ("damaged chunks are refused", damaged_chunks),
+    ("attributes go with the dataset", attributes),
     ("buffers in any order are saved", any_memory_order),
     ("modes", modes),
     ("parts may be anybody's", parts_of_no_array),
@@ -130,6 +137,7 @@ fn every_type_comes_back(comm: &dyn Communicator) -> Outcome {
     one_type::<u32>(comm, &folder)?;
     one_type::<u64>(comm, &folder)?;
     one_type::<f16>(comm, &folder)?;
+    one_type::<bf16>(comm, &folder)?;
     one_type::<f32>(comm, &folder)?;
     one_type::<f64>(comm, &folder)?;
     one_type::<Complex<f32>>(comm, &folder)?;
@@ -179,6 +187,271 @@ fn scalars_and_empty(comm: &dyn Communicator) -> Outcome {
             format!("{name} as saved: {back:?}")
         })?;
     }
+    Ok(())
+}
+
+/// The filters that a save is asked for: shuffle, deflate, fletcher32.
+type Filters = (bool, Option<u8>, bool);
+
+const FILTERS: [Filters; 6] = [
+    (false, None, false),
+    (true, None, false),
+    (false, Some(1), false),
+    (true, Some(6), false),
+    (false, None, true),
+    (true, Some(9), true),
+];
+
+fn filtered(save: SaveHdf5, (shuffle, deflate, fletcher32): Filters) -> SaveHdf5 {
+    let save = save.shuffle(shuffle).fletcher32(fletcher32);
+    match deflate {
+        Some(level) => save.deflate(level),
+        None => save,
+    }
+}
+
+fn chunked_kinds(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("chunks.h5");
+    let kinds = every_kind(comm.size());
+    for (i, (name, d)) in kinds.iter().enumerate() {
+        // chunks within the array, over its edges, of all of it, of one element
+        for (c, chunk) in [[2, 5], [3, 4], [7, 10], [1, 1]].into_iter().enumerate() {
+            let filters = FILTERS[(i + c) % FILTERS.len()];
+            let key = format!("{name}/{chunk:?}");
+            // what is not owned is not written
+            let mine = part_with::<f64>(&d.dim_data(comm.rank())?, Some(f64::NAN));
+            let save = SaveHdf5::new(&path).key(&key).chunk(chunk);
+            let report = filtered(save, filters).save(&mine, comm)?;
+            let chunks = comm.all_gather_value(report.requests)?.iter().sum::<u64>();
+            let expected = 7_u64.div_ceil(chunk[0]) * 10_u64.div_ceil(chunk[1]);
+            ensure(chunks == expected, || format!("{key}: {chunks} chunks"))?;
+            let back = load_hdf5::<f64>(&path, comm, Wanted::AsSaved, &key)?;
+            ensure(back == part(d, comm), || format!("{key}: {back:?}"))?;
+            let info = inspect_hdf5(&path, &key)?;
+            let stored = Storage::Chunked {
+                chunk: chunk.to_vec(),
+            };
+            ensure(info.storage == stored, || format!("{key}: {info:?}"))?;
+            let (other, into) = &kinds[(i + c + 1) % kinds.len()];
+            let back = load_hdf5::<f64>(&path, comm, into, &key)?;
+            ensure(back == part(into, comm), || {
+                format!("{key} as {other}: {back:?}")
+            })?;
+            comm.barrier()?; // everybody has looked
+        }
+    }
+    // parts that are no array together: every rank the same columns, backwards
+    let columns = DimDict::unstructured(10, 1, 0, vec![9, 3, 4, 0], false)?;
+    let same = DimData::new(vec![DimDict::whole(7)?, columns]);
+    let back = load_hdf5::<f64>(&path, comm, &same, "cyclic/[3, 4]")?;
+    ensure(back == part_with(&same, None), || format!("{back:?}"))
+}
+
+fn filtered_type<T: Value>(comm: &dyn Communicator, folder: &Folder) -> Outcome {
+    let path = folder.join("filters.h5");
+    let d = Distribution::over(comm.size())
+        .shape([9, 20])
+        .block(0)
+        .cyclic(1)
+        .build()?;
+    for (i, filters) in FILTERS.into_iter().enumerate() {
+        let key = format!("{}/{i}", T::TYPE);
+        let save = SaveHdf5::new(&path).key(&key).chunk([4, 8]);
+        filtered(save, filters).save(&part::<T>(&d, comm), comm)?;
+        let back = load_hdf5::<T>(&path, comm, Wanted::AsSaved, &key)?;
+        ensure(back == part(&d, comm), || format!("{key}: {back:?}"))?;
+        let info = inspect_hdf5(&path, &key)?;
+        let (shuffle, deflate, fletcher32) = filters;
+        let mut names = Vec::new();
+        names.extend(shuffle.then_some("shuffle"));
+        names.extend(deflate.map(|_| "deflate"));
+        names.extend(fletcher32.then_some("fletcher32"));
+        ensure(info.filters == names && info.element == T::TYPE, || {
+            format!("{info:?}")
+        })?;
+        comm.barrier()?;
+    }
+    Ok(())
+}
+
+fn every_filter(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    filtered_type::<bool>(comm, &folder)?;
+    filtered_type::<u8>(comm, &folder)?;
+    filtered_type::<i16>(comm, &folder)?;
+    filtered_type::<bf16>(comm, &folder)?;
+    filtered_type::<f32>(comm, &folder)?;
+    filtered_type::<i64>(comm, &folder)?;
+    filtered_type::<Complex<f64>>(comm, &folder)
+}
+
+fn small_chunked(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("small.h5");
+    let over = || Distribution::over(comm.size());
+    let scalar = over().shape([]).build()?;
+    let empty = over().shape([0, 3]).block(0).build()?;
+    let narrow = over().shape([3, 0]).cyclic(0).build()?;
+    let single = over().shape([1]).cyclic(0).build()?; // every rank but one has nothing
+    for (name, d, chunk) in [
+        ("scalar", &scalar, vec![]),
+        ("empty", &empty, vec![2, 2]),
+        ("narrow", &narrow, vec![2, 2]),
+        ("single", &single, vec![1000]), // cut to the array's extent
+    ] {
+        for (i, filters) in FILTERS.into_iter().enumerate() {
+            let key = format!("{name}/{i}");
+            let save = SaveHdf5::new(&path).key(&key).chunk(chunk.clone());
+            filtered(save, filters).save(&part::<i64>(d, comm), comm)?;
+            let back = load_hdf5::<i64>(&path, comm, Wanted::AsSaved, &key)?;
+            ensure(back == part(d, comm), || format!("{key}: {back:?}"))?;
+        }
+        // chunks that nobody asked for
+        let key = format!("{name}/chosen");
+        let save = SaveHdf5::new(&path).key(&key).deflate(2);
+        save.save(&part::<i64>(d, comm), comm)?;
+        let back = load_hdf5::<i64>(&path, comm, d, &key)?;
+        ensure(back == part(d, comm), || format!("{key}: {back:?}"))?;
+    }
+    let single = inspect_hdf5(&path, "single/0")?;
+    let cut = Storage::Chunked { chunk: vec![1] };
+    ensure(single.storage == cut, || format!("{single:?}"))?;
+    // more than 1 MiB of rows: halved until they fit
+    let long = over().shape([3000, 100]).block(0).build()?;
+    let save = SaveHdf5::new(&path).key("long").fletcher32(true);
+    save.save(&part::<f64>(&long, comm), comm)?;
+    let info = inspect_hdf5(&path, "long")?;
+    let chosen = Storage::Chunked {
+        chunk: vec![750, 100],
+    };
+    ensure(info.storage == chosen, || format!("{info:?}"))?;
+    let back = load_hdf5::<f64>(&path, comm, &long, "long")?;
+    ensure(back == part(&long, comm), || "long".to_owned())?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn many_chunks(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("many.h5");
+    // more than are listed when they are read, and when they are written
+    for size in [1500, 5000] {
+        let d = Distribution::over(comm.size())
+            .shape([size])
+            .block_cyclic(0, 3)
+            .build()?;
+        for (key, filters) in [("raw", FILTERS[0]), ("filtered", FILTERS[5])] {
+            let key = format!("{key}/{size}");
+            let save = SaveHdf5::new(&path).key(&key).chunk([1]);
+            filtered(save, filters).save(&part::<u16>(&d, comm), comm)?;
+            let back = load_hdf5::<u16>(&path, comm, Wanted::AsSaved, &key)?;
+            ensure(back == part(&d, comm), || format!("{key}: {back:?}"))?;
+        }
+    }
+    comm.barrier()?;
+    Ok(())
+}
+
+fn refused_chunks(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("refused.h5");
+    let d = Distribution::over(comm.size())
+        .shape([6, 4])
+        .block(0)
+        .build()?;
+    let mine = part::<i32>(&d, comm);
+    let new = || SaveHdf5::new(&path);
+    for (save, expected) in [
+        (
+            new().chunk([2]),
+            "the shape of the chunks has 1 dimensions, the array 2",
+        ),
+        (
+            new().chunk([2, 0]),
+            "axis 1: chunks of 0 elements, allowed: 1 or more",
+        ),
+        (
+            new().deflate(10),
+            "level 10 of compression, allowed: 0 to 9",
+        ),
+    ] {
+        let error = refused(comm, save.save(&mine, comm))?;
+        ensure(error.to_string() == expected, || format!("{error}"))?;
+    }
+    let error = refusal(comm, new().attribute("", 1.0).save(&mine, comm))?;
+    ensure(matches!(error, Refusal::Attribute { .. }), || {
+        format!("{error:?}")
+    })?;
+    if comm.size() > 1 {
+        let last = comm.rank() + 1 == comm.size();
+        let save = new().chunk([1 + u64::from(last), 4]);
+        let error = refused(comm, save.save(&mine, comm))?;
+        let right = matches!(error, IoError::Differ { rank, .. } if rank + 1 == comm.size());
+        ensure(right, || format!("{error:?}"))?;
+    }
+    ensure(!path.exists(), || "a refused save left a file".into())?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn damaged_chunks(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("damaged.h5");
+    let d = Distribution::over(comm.size())
+        .shape([8, 4])
+        .cyclic(0)
+        .build()?;
+    let save = SaveHdf5::new(&path).key("a").chunk([2, 4]).fletcher32(true);
+    save.save(&part::<u8>(&d, comm), comm)?;
+    // rows 4 and 5 as they are in the file, and then four bytes of checksum
+    let chunk: Vec<u8> = (16..24).map(u8::at).collect();
+    let whole = fs::read(&path)?;
+    let mut found = whole.windows(8).enumerate();
+    let (at, _) = found
+        .find(|(_, bytes)| *bytes == chunk)
+        .ok_or("the bytes of a chunk")?;
+    comm.barrier()?; // everybody has read the file
+    for byte in at..at + 12 {
+        if comm.rank() == 0 {
+            let mut damaged = whole.clone();
+            damaged[byte] ^= 4;
+            fs::write(&path, damaged)?;
+        }
+        comm.barrier()?;
+        let problem = refusal(comm, load_hdf5::<u8>(&path, comm, &d, "a"))?;
+        let right = matches!(
+            &problem,
+            Refusal::Chunk { origin, offset: Some(offset), problem: ChunkProblem::Checksum { .. } }
+                if *origin == [4, 0] && *offset == at as u64
+        );
+        ensure(right, || format!("byte {byte}: {problem:?}"))?;
+        comm.barrier()?;
+    }
+    Ok(())
+}
+
+fn attributes(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("units.h5");
+    let d = Distribution::over(comm.size())
+        .shape([6])
+        .block(0)
+        .build()?;
+    let save = SaveHdf5::new(&path)
+        .attribute("units", "m/s²")
+        .attribute("step", -7_i64)
+        .attribute("scale", 0.25);
+    save.save(&part::<f32>(&d, comm), comm)?;
+    let info = inspect_hdf5(&path, "buffer")?;
+    let expected = [
+        ("scale", AttributeValue::Real(0.25)),
+        ("step", AttributeValue::Integer(-7)),
+        ("units", AttributeValue::Text("m/s²".to_owned())),
+    ];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value));
+    ensure(info.attributes == expected.into(), || format!("{info:?}"))?;
+    comm.barrier()?;
     Ok(())
 }
 
@@ -319,23 +592,6 @@ fn refused_saves(comm: &dyn Communicator) -> Outcome {
     ensure(fs::read(&text)?.starts_with(b"no HDF5"), || {
         "a refused save wrote".into()
     })?;
-    // bfloat16 has no HDF5 type here
-    let bf16 = HostArray::new(
-        vec![mine.buffer().data().len()],
-        vec![half::bf16::ONE; mine.buffer().data().len()],
-    )?;
-    let bf16 = DistBuffer::new(mine.dim_data().clone(), bf16)?;
-    let error = refused(
-        comm,
-        save_hdf5(folder.join("b.h5"), &bf16, "a", WriteMode::Replace, comm),
-    )?;
-    ensure(
-        error
-            == IoError::NoHdf5Type {
-                element: ElementType::Bf16,
-            },
-        || format!("{error:?}"),
-    )?;
     // two ranks say that they are one
     if comm.size() > 1 {
         let first = DistBuffer::new(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dap_protocol::{DimData, DimDict, Dist, DistBuffer, Element, HostArray};
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
-use half::f16;
+use half::{bf16, f16};
 use num_complex::Complex;
 use tempfile::TempDir;
 
@@ -51,6 +51,12 @@ impl Value for f32 {
 impl Value for f16 {
     fn at(flat: u64) -> Self {
         f16::from_f64(f64::at(flat))
+    }
+}
+
+impl Value for bf16 {
+    fn at(flat: u64) -> Self {
+        Self::from_f64(f64::at(flat))
     }
 }
 

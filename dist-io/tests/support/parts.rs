@@ -405,16 +405,6 @@ fn refused_saves(comm: &dyn Communicator) -> Outcome {
         at: "group/a".to_owned(),
     };
     ensure(inside == expected, || format!("{inside:?}"))?;
-    let bf16 = HostArray::new(
-        vec![mine.buffer().data().len() / 4, 4],
-        vec![half::bf16::ONE; mine.buffer().data().len()],
-    )?;
-    let bf16 = DistBuffer::new(mine.dim_data().clone(), bf16)?;
-    let error = refused(comm, to_file(&bf16, folder.join("b.h5"), "/a", comm))?;
-    let element = ElementType::Bf16;
-    ensure(error == IoError::NoHdf5Type { element }, || {
-        format!("{error:?}")
-    })?;
     ensure(
         from_file::<i32>(&good, "/group/a", &d, comm)? == mine,
         || "good.h5".into(),

@@ -67,6 +67,9 @@ pub fn from_file_batched<T: Element>(
     };
     let looked_up = look_up(path, dataset_name).map_err(refused)?;
     let element = looked_up.found.element().map_err(refused)?;
+    if looked_up.found.is_enumeration {
+        return Err(refused(Refusal::Enumeration));
+    }
     if element != T::TYPE {
         return Err(IoError::ElementType {
             given: element,

@@ -4,8 +4,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use dap_protocol::{DistBuffer, Element, HostArray, copy_bytes_to_elements};
-use dist_comm::Communicator;
 use dist_comm::agree::agree;
+use dist_comm::{Communicator, SharedFile};
 
 use super::super::load::{check_values, placed, read_part, zeros};
 use super::super::together::{by_rank_0, same};
@@ -57,6 +57,9 @@ pub fn from_file<'a, T: Element>(
         refusal: Box::new(refusal),
     };
     let element = found.element().map_err(refused)?;
+    if found.is_enumeration {
+        return Err(refused(Refusal::Enumeration));
+    }
     if element != T::TYPE {
         return Err(IoError::ElementType {
             given: element,
@@ -75,17 +78,17 @@ pub fn from_file<'a, T: Element>(
         None => vec![0; elements.len()], // `bool`: bytes are looked at before they are elements
     };
     let bytes = T::bytes_mut(&mut elements).unwrap_or(&mut checked);
-    match &distribution {
-        Some(distribution) => {
-            let plan = IoPlan::new(
-                distribution,
-                element.size(),
-                FileLayout::Contiguous,
-                Direction::Read,
-            )?;
-            read_elements(comm, &file, 0, &plan, bytes)?;
-        }
-        None => agree(comm, read_part(&file, 0, &dim_data, element, bytes))?,
+    if let Some(distribution) = &distribution {
+        let plan = IoPlan::new(
+            distribution,
+            element.size(),
+            FileLayout::Contiguous,
+            Direction::Read,
+        )?;
+        read_elements(comm, &file, 0, &plan, bytes)?;
+    } else {
+        let read = |offset, to: &mut [u8]| file.read_at(offset, to);
+        agree(comm, read_part(read, &dim_data, element.size(), bytes))?;
     }
     check_values(comm, &checked, element)?;
     if !checked.is_empty() {

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use hdf5_metno as hdf5;
 use serde::{Deserialize, Serialize};
 
-use super::super::dataset::{Found, attribute, find, not_opened, walk};
+use super::super::dataset::{Found, attribute, describe, how, opened};
 use super::super::publish::{behind_links, directory};
-use super::super::together::{is_regular, names};
 use super::super::{Refusal, Storage};
 use super::block::{Block, check_cover, strides};
 use super::ffi::{self, Selected};
@@ -44,34 +43,18 @@ impl LookedUp {
 
 /// Looks a dataset up, and all of its parts if it is virtual.
 pub(super) fn look_up(path: &Path, key: &str) -> Result<LookedUp, Refusal> {
-    let file = open(path)?;
-    let found = find(path, key)?;
+    let (_file, dataset) = opened(path, key)?;
+    let found = describe(path, &dataset)?;
     let parts = match found.storage {
-        Storage::Virtual => Some(parts_of(path, &file, key, &found)?),
+        Storage::Virtual => Some(parts_of(path, &dataset, &found)?),
         _ => None,
     };
     Ok(LookedUp { found, parts })
 }
 
-/// Opens a file. While it is open, the library opens it again in next to no time.
-pub(super) fn open(path: &Path) -> Result<hdf5::File, Refusal> {
-    is_regular(path)?.ok_or(Refusal::NotFound)?;
-    hdf5::File::open(path).map_err(|error| not_opened(path, error))
-}
-
-fn parts_of(
-    path: &Path,
-    file: &hdf5::File,
-    key: &str,
-    whole: &Found,
-) -> Result<Vec<Piece>, Refusal> {
-    let (mappings, save) = {
-        let dataset = walk(file, &names(key)?)?;
-        let how = dataset
-            .dcpl()
-            .map_err(Refusal::library("ask how the elements are stored"))?;
-        (ffi::mappings(&how)?, text(&dataset, SAVE_ATTRIBUTE)?)
-    };
+fn parts_of(path: &Path, dataset: &hdf5::Dataset, whole: &Found) -> Result<Vec<Piece>, Refusal> {
+    let mappings = ffi::mappings(&how(dataset)?)?;
+    let save = text(dataset, SAVE_ATTRIBUTE)?;
     let mut pieces = Vec::new();
     for (number, mapping) in mappings.iter().enumerate() {
         let target = match &mapping.target {
@@ -153,10 +136,10 @@ fn part(
     whole: &Found,
     stamp: Option<(&str, String)>,
 ) -> Result<Found, Refusal> {
-    let opened = open(file)?;
-    let part = find(file, dataset)?;
+    let (_file, dataset) = opened(file, dataset)?;
+    let part = describe(file, &dataset)?;
     let (given, allowed) = (part.element()?, whole.element()?);
-    if given != allowed {
+    if given != allowed || part.is_enumeration != whole.is_enumeration {
         return Err(Refusal::Stamp {
             what: "the element type".to_owned(),
             given: given.to_string(),
@@ -165,7 +148,6 @@ fn part(
     }
     part.offset()?; // stored in one piece
     if let Some((save, bounds)) = stamp {
-        let dataset = walk(&opened, &names(dataset)?)?;
         for (name, what, allowed) in [
             (SAVE_ATTRIBUTE, "the save", save),
             (BOUNDS_ATTRIBUTE, "the block", bounds.as_str()),

@@ -11,6 +11,7 @@ use hdf5_metno::{IndexType, IterationOrder, LinkType};
 use tempfile::TempDir;
 
 use super::super::dataset::{kind_at, not_opened};
+use super::super::open::unlocked;
 use super::super::publish::{Pending, behind_links, directory};
 use super::super::together::{is_regular, names};
 use super::super::{Refusal, WriteMode};
@@ -136,7 +137,7 @@ impl Place {
         };
         let pending = Pending::new(&self.target, mode)?;
         let path = pending.path();
-        let mut options = hdf5::File::with_options();
+        let mut options = unlocked();
         // virtual datasets are of HDF5 1.10
         options.with_fapl(|access| access.libver_v110());
         let file = if pending.is_copy() {

@@ -8,12 +8,14 @@ use hdf5_metno as hdf5;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::{IndexType, IterationOrder, LinkType, LocationToken, LocationType};
 
+use super::super::open::{private, to_read};
 use super::super::publish::{Pending, behind_links};
+use super::super::together::is_regular;
 use super::super::{Refusal, WriteMode, element};
 use super::SAVE_ATTRIBUTE;
 use super::block::product;
 use super::ffi::copy_attributes;
-use super::look_up::{LookedUp, look_up, open as open_file, text};
+use super::look_up::{LookedUp, look_up, text};
 use super::part_file::{create_plain, no_place};
 use super::place::{Place, publish};
 use crate::IoError;
@@ -62,7 +64,8 @@ pub fn repack(path: impl AsRef<Path>, out: impl AsRef<Path>) -> Result<(), IoErr
 /// `key` is the dataset at work, for the error.
 fn repacked(path: &Path, out: &Path, key: &mut String) -> Result<(), Refusal> {
     // to be written, the library would take an empty file for a new one
-    let _source = open_file(path)?;
+    is_regular(path)?.ok_or(Refusal::NotFound)?;
+    let _source = to_read(path)?;
     let pending = Pending::new(out, WriteMode::Replace)?;
     let mut old = File::open(path).map_err(Refusal::os("open"))?;
     let mut copy = OpenOptions::new()
@@ -71,8 +74,7 @@ fn repacked(path: &Path, out: &Path, key: &mut String) -> Result<(), Refusal> {
         .map_err(Refusal::os("open the new file"))?;
     std::io::copy(&mut old, &mut copy).map_err(Refusal::os("copy"))?;
     drop(copy);
-    let file = hdf5::File::open_rw(pending.path())
-        .map_err(|error| super::super::dataset::not_opened(path, error))?;
+    let file = private(pending.path())?;
     let root = file
         .loc_info()
         .map_err(Refusal::library("look at the root group"))?;
@@ -182,16 +184,13 @@ impl Walk {
 fn replace(file: &hdf5::File, names: &[String], looked_up: &LookedUp) -> Result<u64, Refusal> {
     let make = |error| Refusal::library("replace the dataset")(error);
     let element = looked_up.found.element()?;
-    let refused = || Refusal::ElementType {
-        given: element.to_string(),
-    };
-    let descriptor = element::descriptor(element).ok_or_else(refused)?;
+    let ty = element::in_file(element)?;
     let old = open(file, &names[0])?;
     for name in names {
         file.unlink(name).map_err(make)?;
     }
     let shape = &looked_up.found.shape;
-    let new = create_plain(file, &names[0], &descriptor, shape)?;
+    let new = create_plain(file, &names[0], &ty, shape)?;
     copy_attributes(&old, &new)?;
     if text(&new, SAVE_ATTRIBUTE)?.is_some() {
         new.delete_attr(SAVE_ATTRIBUTE).map_err(make)?; // it has no parts now

@@ -1,0 +1,297 @@
+//! Writing chunks: to room that was made for all of them, or coded, through rank 0.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use dap_protocol::DimData;
+use dist_comm::agree::agree;
+use dist_comm::{CommExt, Communicator, ReduceOp, SharedFile};
+use hdf5_metno as hdf5;
+
+use super::filter::{Filter, reserve};
+use super::pieces::ChunkPieces;
+use super::read::{own, refused};
+use super::threads::{in_threads, locked, threads};
+use super::{Place, in_memory, number, origin};
+use crate::execute::{NO_EXCHANGE, exchange, room};
+use crate::h5::together::settle;
+use crate::h5::{Refusal, ffi};
+use crate::part::Extent;
+use crate::{FileLayout, IoError, IoPlan, IoReport, LONG_RUN, Strategy};
+
+/// Bytes of chunks that all ranks together hold coded before rank 0 writes them; each rank at least one chunk.
+const ROUND: usize = 64 << 20;
+
+/// Where the chunks go.
+pub(in crate::h5) enum Target<'a> {
+    /// To their places in a file.
+    Places(&'a dyn SharedFile, Vec<Place>),
+    /// To rank 0, which has the dataset and gives them to the library.
+    Rank0(Option<&'a hdf5::Dataset>),
+}
+
+/// Writes what every rank owns of a chunked dataset, whose chunks go through these filters. Collective.
+pub(in crate::h5) fn save(
+    comm: &(impl Communicator + ?Sized),
+    (path, key): (&Path, &str),
+    plan: &IoPlan,
+    filters: &[Filter],
+    target: &Target<'_>,
+    elements: &[u8],
+) -> Result<IoReport, IoError> {
+    let (rank, item) = (comm.rank(), plan.item_size());
+    let mut report = IoReport::begun(plan.strategy(), 0);
+    let FileLayout::Chunked { chunk } = plan.layout() else {
+        return Ok(report);
+    };
+    let shape = plan.distribution().global_shape().to_vec();
+    let (extents, bytes) = settle(comm, path, key, in_memory(chunk, shape.len(), item))?;
+    let pieces = |dim_data: &DimData| ChunkPieces::new(dim_data, &extents, item, Extent::Owned);
+    let mut slab = Vec::new();
+    let (pieces, elements) = match plan.strategy() {
+        Strategy::Direct => (
+            agree(comm, own(plan.distribution(), rank, pieces))?,
+            elements,
+        ),
+        Strategy::TwoPhase => {
+            let redist = agree(comm, plan.exchange(rank))?.ok_or(NO_EXCHANGE)?;
+            let requests = agree(comm, plan.requests(rank))?;
+            slab = agree(comm, room(requests.elements(), item))?;
+            report.exchanged_bytes = exchange::exchange(comm, &redist, item, elements, &mut slab)?;
+            (agree(comm, own(plan.slabs(), rank, pieces))?, &slab[..])
+        }
+    };
+    let writer = Writer {
+        pieces: &pieces,
+        elements,
+        shape: &shape,
+        chunk,
+        item,
+        bytes,
+    };
+    match target {
+        Target::Places(file, places) => {
+            settle(comm, path, key, writer.in_place(*file, places, &mut report))?;
+        }
+        Target::Rank0(dataset) => {
+            let outcome = writer.by_rank_0(comm, filters, *dataset, &mut report)?;
+            settle(comm, path, key, outcome)?;
+        }
+    }
+    drop(slab);
+    Ok(report)
+}
+
+/// How one rank writes chunks.
+struct Writer<'a> {
+    pieces: &'a ChunkPieces,
+    elements: &'a [u8],
+    shape: &'a [u64],
+    chunk: &'a [u64],
+    item: usize,
+    /// Bytes of a chunk.
+    bytes: usize,
+}
+
+impl Writer<'_> {
+    /// Gathers a chunk; what reaches beyond the array stays as it is.
+    fn gather(&self, at: &[usize], bytes: &mut [u8]) {
+        let Ok(()) = self.pieces.each(at, &mut |from, to, len| {
+            bytes[from..from + len].copy_from_slice(&self.elements[to..to + len]);
+            Ok::<_, std::convert::Infallible>(())
+        });
+    }
+
+    /// Writes each chunk to its place. Local.
+    fn in_place(
+        &self,
+        file: &dyn SharedFile,
+        places: &[Place],
+        report: &mut IoReport,
+    ) -> Result<(), Refusal> {
+        let mut whole = Vec::new();
+        for index in 0..self.pieces.count() {
+            let at = self.pieces.at(index);
+            let coords = self.pieces.coords(&at);
+            let number = number(self.shape, self.chunk, &coords);
+            let place = places.binary_search_by_key(&number, |place| place.number);
+            let place = place.ok().map(|at| places[at]);
+            let Some(place) = place.filter(|place| place.len == self.bytes as u64) else {
+                return Err(Refusal::Library {
+                    operation: "make room for the chunks".to_owned(),
+                    message: format!("chunk {number} has no place"),
+                });
+            };
+            if self.pieces.run(&at) as u64 >= LONG_RUN && self.pieces.is_whole(&at) {
+                self.pieces.each(&at, &mut |from, to, len| {
+                    let bytes = &self.elements[to..to + len];
+                    report.requests += 1;
+                    file.write_at(place.offset + from as u64, bytes)
+                        .map_err(refused)
+                })?;
+            } else {
+                whole.clear();
+                reserve(&mut whole, self.bytes)?;
+                whole.resize(self.bytes, 0);
+                self.gather(&at, &mut whole);
+                report.requests += 1;
+                file.write_at(place.offset, &whole).map_err(refused)?;
+            }
+            report.file_bytes += place.len;
+        }
+        Ok(())
+    }
+
+    /// Codes chunks and sends them to rank 0, as many in a round as fit. Collective; what went wrong is returned when all is done,
+    /// so that no rank waits for another in vain.
+    fn by_rank_0(
+        &self,
+        comm: &(impl Communicator + ?Sized),
+        filters: &[Filter],
+        dataset: Option<&hdf5::Dataset>,
+        report: &mut IoReport,
+    ) -> Result<Result<(), Refusal>, IoError> {
+        let (rank, ranks) = (comm.rank(), comm.size());
+        let count = self.pieces.count();
+        let batch = (ROUND / ranks / self.bytes).max(1) as u64;
+        let rounds = comm.all_reduce_value(count.div_ceil(batch), ReduceOp::Max)?;
+        let threads = threads(ranks);
+        let mut outcome = Ok(());
+        for round in 0..rounds {
+            let first = (round * batch).min(count);
+            let end = first.saturating_add(batch).min(count);
+            let mut coded = Vec::new();
+            if outcome.is_ok() {
+                match self.coded(first..end, filters, threads) {
+                    Ok(all) => coded = all,
+                    Err(refusal) => outcome = Err(refusal),
+                }
+            }
+            report.requests += coded.len() as u64;
+            report.file_bytes += coded.iter().map(|c| c.bytes.len() as u64).sum::<u64>();
+            if ranks == 1 {
+                if let (Some(dataset), Ok(())) = (dataset, &outcome) {
+                    outcome = coded.iter().try_for_each(|coded| {
+                        let origin = origin(self.chunk, &coded.coords);
+                        ffi::write_chunk(dataset, &origin, coded.left_out, &coded.bytes)
+                    });
+                }
+                continue;
+            }
+            let message = message(&coded);
+            if rank > 0 {
+                report.exchanged_bytes += message.len() as u64;
+            }
+            let Some(messages) = comm.gather_v(0, &message)? else {
+                continue;
+            };
+            report.exchanged_bytes += messages[1..].iter().map(|m| m.len() as u64).sum::<u64>();
+            if let (Some(dataset), Ok(())) = (dataset, &outcome) {
+                let write = |(coords, left_out, bytes): (Vec<u64>, u32, &[u8])| {
+                    ffi::write_chunk(dataset, &origin(self.chunk, &coords), left_out, bytes)
+                };
+                outcome = messages
+                    .iter()
+                    .try_for_each(|message| opened(message, self.chunk.len()).try_for_each(write));
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// The chunks of these numbers, coded. Local.
+    fn coded(
+        &self,
+        range: std::ops::Range<u64>,
+        filters: &[Filter],
+        threads: usize,
+    ) -> Result<Vec<Coded>, Refusal> {
+        let all = Mutex::new(Vec::new());
+        in_threads(threads, range, &|index, scratch| {
+            let at = self.pieces.at(index);
+            scratch.zeros(self.bytes)?;
+            self.gather(&at, &mut scratch.bytes);
+            let left_out = scratch.encode(filters, self.item)?;
+            let mut bytes = Vec::new();
+            if filters.is_empty() {
+                std::mem::swap(&mut bytes, &mut scratch.bytes);
+            } else {
+                reserve(&mut bytes, scratch.bytes.len())?;
+                bytes.extend_from_slice(&scratch.bytes);
+            }
+            locked(&all).push(Coded {
+                index,
+                coords: self.pieces.coords(&at),
+                left_out,
+                bytes,
+            });
+            Ok(())
+        })?;
+        let mut all = all
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.sort_unstable_by_key(|coded| coded.index);
+        Ok(all)
+    }
+}
+
+/// A chunk as it goes to the file.
+struct Coded {
+    index: u64,
+    coords: Vec<u64>,
+    left_out: u32,
+    bytes: Vec<u8>,
+}
+
+/// Coded chunks as one message: of each its coordinates, mask and length, then its bytes.
+fn message(all: &[Coded]) -> Vec<u8> {
+    let mut message = Vec::new();
+    for coded in all {
+        for coord in &coded.coords {
+            message.extend_from_slice(&coord.to_le_bytes());
+        }
+        message.extend_from_slice(&coded.left_out.to_le_bytes());
+        message.extend_from_slice(&(coded.bytes.len() as u64).to_le_bytes());
+        message.extend_from_slice(&coded.bytes);
+    }
+    message
+}
+
+/// What [`message`] holds.
+fn opened(mut rest: &[u8], ndim: usize) -> impl Iterator<Item = (Vec<u64>, u32, &[u8])> {
+    std::iter::from_fn(move || {
+        let mut coords = Vec::with_capacity(ndim);
+        for _ in 0..ndim {
+            let (coord, after) = rest.split_first_chunk()?;
+            coords.push(u64::from_le_bytes(*coord));
+            rest = after;
+        }
+        let (left_out, after) = rest.split_first_chunk()?;
+        let (len, after) = after.split_first_chunk()?;
+        let len = usize::try_from(u64::from_le_bytes(*len)).ok()?;
+        let (bytes, after) = after.split_at_checked(len)?;
+        rest = after;
+        Some((coords, u32::from_le_bytes(*left_out), bytes))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_apart_again() {
+        let coded = |coords: [u64; 2], left_out, bytes: &[u8]| Coded {
+            index: 0,
+            coords: coords.to_vec(),
+            left_out,
+            bytes: bytes.to_vec(),
+        };
+        let sent = message(&[coded([1, 2], 0, &[7, 8, 9]), coded([0, 5], 2, &[])]);
+        let all: Vec<_> = opened(&sent, 2).collect();
+        assert_eq!(
+            all,
+            [(vec![1, 2], 0, &[7, 8, 9][..]), (vec![0, 5], 2, &[][..])]
+        );
+        assert_eq!(opened(&[], 2).count(), 0);
+    }
+}

@@ -1,0 +1,110 @@
+//! Chunked datasets of any shape of chunks, in any distribution and through any filters, hold every element in its place.
+
+use std::process::{Command, Stdio};
+
+use dist_comm::{Communicator, SingleComm, ThreadComm};
+use dist_io::{IoError, SaveHdf5, Wanted, WriteMode, load_hdf5};
+use dist_maps::{Distribution, testkit};
+use proptest::prelude::*;
+
+use crate::support::{part_with, temporary};
+
+fn cases(n: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok();
+    let asked = asked.and_then(|n| n.parse().ok());
+    ProptestConfig {
+        cases: asked.unwrap_or(n),
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(48))]
+
+    #[test]
+    fn any_distribution_any_chunks_any_filters(
+        spec in testkit::distribution(3, 7),
+        ranks in 1..=4_usize,
+        sizes in prop::collection::vec(1..6_u64, 3),
+        shuffle: bool,
+        deflate in prop::option::of(0..=9_u8),
+        fletcher32: bool,
+    ) {
+        let d = spec.build().unwrap();
+        let folder = temporary();
+        let path = folder.path().join("a.h5");
+        let mut save = SaveHdf5::new(&path)
+            .mode(WriteMode::CreateNew)
+            .chunk(&sizes[..d.ndim()])
+            .shuffle(shuffle)
+            .fletcher32(fletcher32);
+        if let Some(level) = deflate {
+            save = save.deflate(level);
+        }
+        ThreadComm::run(d.ranks(), |comm| {
+            let dim_data = d.dim_data(comm.rank())?;
+            save.save(&part_with::<i32>(&dim_data, Some(-1)), comm)?;
+            if d.grid_rank(comm.rank()).is_some() {
+                let back = load_hdf5::<i32>(&path, comm, Wanted::AsSaved, "buffer")?;
+                assert_eq!(back, part_with(&dim_data, None), "rank {}", comm.rank());
+            } else {
+                load_hdf5::<i32>(&path, comm, Wanted::AsSaved, "buffer")?;
+            }
+            Ok::<_, IoError>(())
+        })
+        .unwrap();
+        // all of it by one rank, and by other ranks
+        let whole = Distribution::over(1).shape(d.global_shape()).build().unwrap();
+        let all = load_hdf5::<i32>(&path, &SingleComm::new(), &whole, "buffer").unwrap();
+        prop_assert_eq!(all, part_with(&whole.dim_data(0).unwrap(), None));
+        if d.ndim() > 0 {
+            let other = Distribution::over(ranks).shape(d.global_shape()).block_cyclic(d.ndim() - 1, 2);
+            let other = other.build().unwrap();
+            ThreadComm::run(ranks, |comm| {
+                let part = load_hdf5::<i32>(&path, comm, &other, "buffer")?;
+                assert_eq!(part, part_with(&other.dim_data(comm.rank())?, None));
+                Ok::<_, IoError>(())
+            })
+            .unwrap();
+        }
+    }
+}
+
+/// A process that is started during a save may outlive it: it must not keep others from the file.
+#[test]
+fn a_process_started_during_a_save_locks_nothing() {
+    if std::env::var_os("HDF5_USE_FILE_LOCKING").is_some() {
+        println!("skipped: HDF5_USE_FILE_LOCKING decides what is locked");
+        return;
+    }
+    let folder = temporary();
+    let path = folder.path().join("a.h5");
+    let d = Distribution::over(1).shape([64]).build().unwrap();
+    let part = part_with::<f64>(&d.dim_data(0).unwrap(), None);
+    let mut children = Vec::new();
+    std::thread::scope(|scope| {
+        let saves = scope.spawn(|| {
+            for _ in 0..40 {
+                let save = SaveHdf5::new(&path)
+                    .mode(WriteMode::Replace)
+                    .chunk([8])
+                    .deflate(1);
+                save.save(&part, &SingleComm::new()).unwrap();
+                let save = SaveHdf5::new(&path).mode(WriteMode::Append).key("b");
+                save.save(&part, &SingleComm::new()).unwrap();
+                let back = load_hdf5::<f64>(&path, &SingleComm::new(), &d, "b");
+                assert_eq!(back.unwrap(), part);
+            }
+        });
+        while !saves.is_finished() {
+            let sleeping = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
+            children.push(sleeping.unwrap());
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    });
+    for child in &mut children {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(!children.is_empty());
+}
