@@ -19,6 +19,7 @@ mod cases;
 #[cfg(feature = "hdf5")]
 #[path = "it/chunk.rs"]
 mod chunk;
+#[cfg(feature = "hdf5")]
 #[path = "it/examples.rs"]
 mod examples;
 #[cfg(feature = "hdf5")]

@@ -315,7 +315,7 @@ mod tests {
     fn blocks_have_padding_and_may_wrap() {
         let plain = AxisDist::block(12, 3).unwrap();
         let padded = plain.clone().with_padding(1, 1).unwrap();
-        assert_eq!(axes("b+1", &[12], "3"), [padded.clone()]);
+        assert_eq!(axes("b+1", &[12], "3"), std::slice::from_ref(&padded));
         let ring = padded.with_boundary(1, 1).unwrap().with_periodic(true);
         assert_eq!(axes("b+1p", &[12], "3"), [ring.unwrap()]);
         assert_eq!(axes("bp", &[12], "3"), [plain.with_periodic(true).unwrap()]);

@@ -207,12 +207,6 @@ pub(super) fn find_contents(path: &Path, key: &str) -> Result<(Found, Contents),
     Ok((found, contents))
 }
 
-/// A dataset looked up, whatever its storage.
-pub(super) fn find(path: &Path, key: &str) -> Result<Found, Refusal> {
-    let (_file, dataset) = opened(path, key)?;
-    describe(path, &dataset)
-}
-
 /// Opens a file to read it, and a dataset in it.
 pub(super) fn opened(path: &Path, key: &str) -> Result<(hdf5::File, hdf5::Dataset), Refusal> {
     let names = names(key)?;
@@ -223,7 +217,7 @@ pub(super) fn opened(path: &Path, key: &str) -> Result<(hdf5::File, hdf5::Datase
 }
 
 /// What there is to know of a dataset.
-fn describe(path: &Path, dataset: &hdf5::Dataset) -> Result<Found, Refusal> {
+pub(super) fn describe(path: &Path, dataset: &hdf5::Dataset) -> Result<Found, Refusal> {
     let bytes = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
     let ask = Refusal::library;
     let space = dataset.space().map_err(ask("ask for the shape"))?;

@@ -25,7 +25,7 @@ pub(super) fn new_private(path: &Path) -> Result<hdf5::File, Refusal> {
 }
 
 /// Without a lock, which a process that is started meanwhile would go on holding under the file's later name.
-fn unlocked() -> FileBuilder {
+pub(super) fn unlocked() -> FileBuilder {
     #[cfg_attr(
         not(hdf5_file_locking),
         expect(unused_mut, reason = "this library has no call for it")

@@ -98,6 +98,7 @@ def make(folder):
             file["bool"] = expected("b1")[: len(data)] if name == "top" else expected("b1")[3:]
             file["complex"] = (expected("c8")[:3] if name == "top" else expected("c8")[3:])
             file.create_group("group")
+            file.create_dataset("chunked", data=data, chunks=(1, 10))
     with h5py.File(folder / "sub" / "bottom.h5", "w") as file:
         file["x"] = f8[3:]
     for row in range(7):
@@ -132,6 +133,7 @@ def make(folder):
         halves("no dataset", dataset="y")
         halves("another type", dataset="i8")
         halves("group", dataset="group")
+        halves("chunked", dataset="chunked")
 
         layout = h5py.VirtualLayout(SHAPE, "f8")
         for row in range(7):

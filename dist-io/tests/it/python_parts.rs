@@ -179,6 +179,7 @@ fn ranks_read_virtual_datasets_of_h5py() {
     assert!(matches!(of_part("another shape"), Refusal::Stamp { .. }));
     assert!(matches!(of_part("beyond"), Refusal::Stamp { .. }));
     assert!(matches!(of_part("group"), Refusal::NotADataset { .. }));
+    assert!(matches!(of_part("chunked"), Refusal::Storage { .. }));
 
     // ours over theirs: what else is in the file stays
     let d = Distribution::over(1).shape([7, 10]).build().unwrap();

@@ -1,7 +1,7 @@
 //! Files in parts on 1 to 4 thread ranks: the list of cases, and any distribution into any other.
 
-use dist_comm::{Communicator, ThreadComm};
-use dist_io::{IoError, Wanted, from_file, repack, to_file};
+use dist_comm::{Communicator, SingleComm, ThreadComm};
+use dist_io::{IoError, Wanted, from_file, from_file_batched, repack, to_file};
 use dist_maps::{Distribution, testkit};
 use proptest::prelude::*;
 
@@ -23,6 +23,74 @@ fn cases_on_thread_ranks() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+#[test]
+fn a_file_that_is_cut_is_an_error() {
+    let folder = temporary();
+    let path = folder.path().join("a.h5");
+    let d = Distribution::over(1).shape([4, 5]).build().unwrap();
+    let comm = SingleComm::new();
+    let mine = part_with::<i32>(&d.dim_data(0).unwrap(), None);
+    to_file(&mine, &path, "/group/a", &comm).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    for len in (0..whole.len()).step_by(7).chain([whole.len() - 1]) {
+        std::fs::write(&path, &whole[..len]).unwrap();
+        let error = from_file::<i32>(&path, "/group/a", &d, &comm).unwrap_err();
+        assert!(
+            matches!(error, IoError::Hdf5 { .. }),
+            "cut at {len}: {error:?}"
+        );
+        assert!(from_file_batched::<i32>(&path, "/group/a", &[1, 1]).is_err());
+        let repacked = repack(&path, &path);
+        assert!(
+            repacked.is_err(),
+            "cut at {len} of {}, {error:?}",
+            whole.len()
+        );
+        // a save does not take it for a file that it can add to
+        assert!(to_file(&mine, &path, "/b", &comm).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), whole[..len]);
+    }
+    std::fs::write(&path, &whole).unwrap();
+    assert_eq!(
+        from_file::<i32>(&path, "/group/a", &d, &comm).unwrap(),
+        mine
+    );
+}
+
+#[test]
+fn a_file_does_not_grow_from_save_to_save() {
+    let folder = temporary();
+    let path = folder.path().join("a.h5");
+    let d = Distribution::over(1).shape([4, 5]).build().unwrap();
+    let mine = part_with::<i32>(&d.dim_data(0).unwrap(), None);
+    let save = || {
+        to_file(&mine, &path, "a", &SingleComm::new()).unwrap();
+        std::fs::metadata(&path).unwrap().len()
+    };
+    let first = save();
+    assert!((0..5).all(|_| save() == first));
+}
+
+#[test]
+fn chunks_are_read_into_the_memory_of_others() {
+    let folder = temporary();
+    let path = folder.path().join("a.h5");
+    let d = Distribution::over(1).shape([9, 5]).build().unwrap();
+    let mine = part_with::<i32>(&d.dim_data(0).unwrap(), None);
+    to_file(&mine, &path, "a", &SingleComm::new()).unwrap();
+    for budget in [u64::MAX, 80] {
+        let batches = from_file_batched::<i32>(&path, "a", &[4, 5]).unwrap();
+        let mut batches = batches.within(budget).unwrap();
+        let mut elements = Vec::new();
+        while let Some(batch) = batches.next() {
+            let chunk = batch.unwrap().0;
+            elements.extend_from_slice(chunk.data());
+            batches.recycle(chunk);
+        }
+        assert_eq!(elements, mine.buffer().data());
+    }
+}
+
 /// What other programs may ask for, on so many ranks.
 fn others(shape: &[u64], ranks: usize) -> Vec<Distribution> {
     let over = || Distribution::over(ranks).shape(shape);
@@ -37,8 +105,18 @@ fn others(shape: &[u64], ranks: usize) -> Vec<Distribution> {
     ]
 }
 
+fn cases(n: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok());
+    ProptestConfig {
+        cases: asked.unwrap_or(n),
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(cases(16))]
 
     #[test]
     fn any_distribution_into_any_other(spec in testkit::distribution(2, 6), readers in 1..5_usize) {

@@ -31,7 +31,8 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(read.element_type(), part.element_type());
     let bytes = |part: &dnpy_format::AnyPart| {
         let mut bytes = Vec::new();
-        part.buffer().visit_bytes(&mut |piece| bytes.extend_from_slice(piece));
+        part.buffer()
+            .visit_bytes(&mut |piece| bytes.extend_from_slice(piece));
         bytes
     };
     assert_eq!(bytes(&read), bytes(&part));
@@ -42,8 +43,16 @@ fuzz_target!(|data: &[u8]| {
     };
     let kept = |repair: &Repair| {
         let axis = nothing_out_of_turn(repair);
-        axis.is_some() && info.repairs().iter().any(|read| nothing_out_of_turn(read) == axis)
+        axis.is_some()
+            && info
+                .repairs()
+                .iter()
+                .any(|read| nothing_out_of_turn(read) == axis)
     };
     let written = read_info(&mut &written[..]).expect("what was written can be read");
-    assert!(written.repairs().iter().all(kept), "what is written needs no other repair: {:?}", written.repairs());
+    assert!(
+        written.repairs().iter().all(kept),
+        "what is written needs no other repair: {:?}",
+        written.repairs()
+    );
 });

@@ -15,11 +15,14 @@ fuzz_target!(|data: &[u8]| {
     };
     // the header of a `.dnpy` file in front makes it one, whatever the element type is
     let dims = header.shape().iter().map(|&n| DimDict::whole(n as u64));
-    let dim_data: DimData = dims.collect::<Result<_, _>>().expect("extents are below 2^63");
+    let dim_data: DimData = dims
+        .collect::<Result<_, _>>()
+        .expect("extents are below 2^63");
     let whole = |npy: &[u8]| {
         let mut file = Vec::new();
         let version = ProtocolVersion::CURRENT;
-        write_array_header(&mut file, version, &dim_data, None, Alignment::Sixteen).expect("a header");
+        write_array_header(&mut file, version, &dim_data, None, Alignment::Sixteen)
+            .expect("a header");
         file.extend_from_slice(npy);
         read_localarray_any(&mut &file[..])
     };

@@ -54,7 +54,10 @@ macro_rules! by_type {
 
 /// The calls of one name.
 fn calls_of(op: &str, at_least: usize) -> Result<Vec<&'static Call>, Failure> {
-    let calls: Vec<&Call> = calls(FIXTURE)?.iter().filter(|call| call.op == op).collect();
+    let calls: Vec<&Call> = calls(FIXTURE)?
+        .iter()
+        .filter(|call| call.op == op)
+        .collect();
     ensure(calls.len() >= at_least, || {
         format!("only {} calls of {op}", calls.len())
     })?;

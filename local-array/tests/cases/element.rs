@@ -351,7 +351,8 @@ fn export_and_import_copy_nothing(comm: &dyn Communicator) -> Outcome {
             )?;
             let dim_data = shown.dim_data().clone();
             let taken = DistBuffer::new(dim_data, a.into_local())?;
-            let b: LocalArray<i64, IxDyn, &dyn Communicator> = LocalArray::from_distarray(taken, comm)?;
+            let b: LocalArray<i64, IxDyn, &dyn Communicator> =
+                LocalArray::from_distarray(taken, comm)?;
             same(b.local().as_ptr(), address, "import takes the memory")?;
             check(&b, |x| x, None, "imported")?;
             let again: LocalArray<u8, IxDyn, &dyn Communicator> =
@@ -378,15 +379,16 @@ fn export_and_import_copy_nothing(comm: &dyn Communicator) -> Outcome {
 
 fn parts_that_do_not_fit_are_refused_everywhere(comm: &dyn Communicator) -> Outcome {
     let (rank, ranks) = (comm.rank(), comm.size());
-    let refused = |outcome: Result<LocalArray<f64, Ix1, &dyn Communicator>, ArrayError>| -> Outcome {
-        let Err(error) = outcome else {
-            return Err("accepted".into());
+    let refused =
+        |outcome: Result<LocalArray<f64, Ix1, &dyn Communicator>, ArrayError>| -> Outcome {
+            let Err(error) = outcome else {
+                return Err("accepted".into());
+            };
+            let texts = comm.all_gather_v(error.to_string().as_bytes())?;
+            ensure(texts.iter().all(|text| *text == texts[0]), || {
+                format!("differs between ranks: {error}")
+            })
         };
-        let texts = comm.all_gather_v(error.to_string().as_bytes())?;
-        ensure(texts.iter().all(|text| *text == texts[0]), || {
-            format!("differs between ranks: {error}")
-        })
-    };
     let part = |dim: DimDict, n: usize| {
         DistBuffer::new(
             DimData::new(vec![dim]),

@@ -175,7 +175,11 @@ where
     for &x in &input {
         found.push(op.apply(x));
     }
-    all_agree(&ArrayD::from_shape_vec(input.raw_dim(), found)?, call, exact)
+    all_agree(
+        &ArrayD::from_shape_vec(input.raw_dim(), found)?,
+        call,
+        exact,
+    )
 }
 
 /// Calls `$values` with the operation and type that a call of the fixture names, and for one of its types `$arrays`.
@@ -270,13 +274,20 @@ where
     O: BinaryOperation<T, Output: Close + Cast<Complex64>>,
 {
     let inputs = [call.inputs[0].array::<T>()?, call.inputs[1].array::<T>()?];
-    let [a, b] = [inputs[0].as_slice().ok_or("order")?, inputs[1].as_slice().ok_or("order")?];
+    let [a, b] = [
+        inputs[0].as_slice().ok_or("order")?,
+        inputs[1].as_slice().ok_or("order")?,
+    ];
     same(a.len(), b.len(), "elements")?;
     let mut found = Vec::new();
     for at in 0..a.len() {
         found.push(op.apply(a[at], b[at]));
     }
-    all_agree(&ArrayD::from_shape_vec(inputs[0].raw_dim(), found)?, call, exact)
+    all_agree(
+        &ArrayD::from_shape_vec(inputs[0].raw_dim(), found)?,
+        call,
+        exact,
+    )
 }
 
 fn elementwise_binary_operations_are_numpys(comm: &dyn Communicator) -> Outcome {
@@ -457,7 +468,8 @@ fn elementwise_named_methods_are_their_operations(comm: &dyn Communicator) -> Ou
     multiply Multiply not_equal NotEqual power Power remainder Remainder subtract Subtract true_divide TrueDivide }
     names! { m, &n; bitwise_and BitwiseAnd bitwise_or BitwiseOr bitwise_xor BitwiseXor left_shift LeftShift
     right_shift RightShift }
-    let z = LocalArray::<Complex64, Ix1, _>::from_fn(&d, comm, |g| Complex64::new(g[0] as f64, 1.5))?;
+    let z =
+        LocalArray::<Complex64, Ix1, _>::from_fn(&d, comm, |g| Complex64::new(g[0] as f64, 1.5))?;
     names! { z; conj Conjugate conjugate Conjugate }
     let mut out = z.zeros_like::<Complex64>()?;
     z.unary_into(ufunc::Conjugate, &mut out)?;
@@ -869,10 +881,14 @@ fn conditions<T: Close + Cast<bool>>(comm: &dyn Communicator, call: &Call, n: us
     let (c, x, y, whole) = (c.part()?, x.part()?, y.part()?, where_(&c, &x, &y)?);
     same(where_(&c, &x, &y)?.local(), whole.owned(), "part")?;
     let chosen = where_(&c, &x, -1.5)?;
-    let wanted = ndarray::Zip::from(c.local()).and(x.local()).map_collect(|&c, &x| {
-        if Cast::<bool>::cast(c) { x } else { -1.5 }
-    });
-    same(chosen.local(), wanted.view(), "an array and a number on a part")
+    let wanted = ndarray::Zip::from(c.local())
+        .and(x.local())
+        .map_collect(|&c, &x| if Cast::<bool>::cast(c) { x } else { -1.5 });
+    same(
+        chosen.local(),
+        wanted.view(),
+        "an array and a number on a part",
+    )
 }
 
 fn elementwise_choose_where_and_putmask(comm: &dyn Communicator) -> Outcome {

@@ -5,8 +5,8 @@ use dist_maps::Distribution;
 use local_array::{ArrayError, LocalArray, LocalArrayBase, Redistributor};
 use ndarray::{Array, ArrayBase, ArrayView2, Axis, Ix2, OwnedRepr, ShapeBuilder, s};
 
-use super::support::arrays::numbered;
 use super::plain::{self, Kind};
+use super::support::arrays::numbered;
 use super::{Outcome, same};
 
 cases! {

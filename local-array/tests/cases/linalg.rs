@@ -276,15 +276,14 @@ fn large_products_equal_plain_ones(comm: &dyn Communicator) -> Outcome {
     for (n, left) in kinds.into_iter().enumerate() {
         // Each pair at some numbers of ranks.
         let right = kinds[(n + comm.size()) % 3];
-            let left = plain::distribution(&[37, 1100], &left, 1, comm.size());
-            let right = plain::distribution(&[1100, 29], &right, 0, comm.size());
-            whole_alike(
-                &dot(&spread(&a, &left, comm)?, &spread(&b, &right, comm)?)?,
-                &wanted,
-                0.0,
-                "large",
-            )?;
-        
+        let left = plain::distribution(&[37, 1100], &left, 1, comm.size());
+        let right = plain::distribution(&[1100, 29], &right, 0, comm.size());
+        whole_alike(
+            &dot(&spread(&a, &left, comm)?, &spread(&b, &right, comm)?)?,
+            &wanted,
+            0.0,
+            "large",
+        )?;
     }
     Ok(())
 }
@@ -351,7 +350,11 @@ fn shapes_that_do_not_fit_are_refused_everywhere(comm: &dyn Communicator) -> Out
 fn products_are_spread_over_all_ranks(comm: &dyn Communicator) -> Outcome {
     let ranks = comm.size();
     let a = spread(&numbered(&[1, 3], 1.0), &zoo(&[1, 3], ranks)[0], comm)?;
-    let b = spread(&numbered(&[3, 4, 50], 1.0), &zoo(&[3, 4, 50], ranks)[0], comm)?;
+    let b = spread(
+        &numbered(&[3, 4, 50], 1.0),
+        &zoo(&[3, 4, 50], ranks)[0],
+        comm,
+    )?;
     let product = tensordot(&a, &b, 1)?;
     same(product.global_shape(), [1, 4, 50].as_slice(), "shape")?;
     let mine = product.local_size();

@@ -8,8 +8,8 @@ use local_array::{ArrayError, LocalArray, Redistributor, SharedArray};
 use ndarray::{Array, Ix1, Ix2, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 
-use super::support::arrays::{check, numbered};
 use super::plain::{self, Kind, SHAPES, cells, flat, zoo};
+use super::support::arrays::{check, numbered};
 use super::{Outcome, ensure, same};
 
 cases! {

@@ -3,7 +3,7 @@
 use dap_protocol::{DimData, DimDict};
 use dist_comm::Communicator;
 use dist_maps::Distribution;
-use local_array::random::{RankRandom, Random};
+use local_array::random::{Random, RankRandom};
 use local_array::{ArrayError, LocalArray, LocalArrayBase, Spread};
 use ndarray::{ArrayD, Data, Dimension, Ix1, Ix2, IxDyn};
 
@@ -31,7 +31,11 @@ fn names_of_shapes_and_places(comm: &dyn Communicator) -> Outcome {
             same(a.comm_rank(), rank, "comm_rank")?;
             same(a.comm_size(), ranks, "comm_size")?;
             same(a.global_shape(), shape, "global_shape")?;
-            same(a.global_size(), u128::from(plain::size(shape)), "global_size")?;
+            same(
+                a.global_size(),
+                u128::from(plain::size(shape)),
+                "global_size",
+            )?;
             same(a.ndim(), shape.len(), "ndim")?;
             let Some(coords) = a.cart_coords() else {
                 // No place in the grid: nothing is stored, save the one element of a 0-d array.
@@ -54,7 +58,11 @@ fn names_of_shapes_and_places(comm: &dyn Communicator) -> Outcome {
             same((part.comm_rank(), part.comm_size()), (0, 1), "a part alone")?;
             same(part.local_size(), owned, "local_size of a part")?;
             same(part.grid_shape().to_vec(), vec![1; shape.len()], "its grid")?;
-            same(part.cart_coords().map(<[usize]>::to_vec), Some(vec![0; shape.len()]), "its place")?;
+            same(
+                part.cart_coords().map(<[usize]>::to_vec),
+                Some(vec![0; shape.len()]),
+                "its place",
+            )?;
         }
     }
     Ok(())
@@ -65,20 +73,33 @@ fn names_of_buffers_and_wrapping(comm: &dyn Communicator) -> Outcome {
     let shape = [9, 5];
     for d in zoo(&shape, comm.size()) {
         let values = cells(&d, comm.rank());
-        let values: Vec<i64> = values.iter().map(|(index, _)| flat(&shape, index)).collect();
+        let values: Vec<i64> = values
+            .iter()
+            .map(|(index, _)| flat(&shape, index))
+            .collect();
         let buf = ArrayD::from_shape_vec(d.local_shape(comm.rank()), values.clone())?;
         let address = buf.as_ptr();
         let a = LocalArray::<i64, IxDyn, _>::from_array(buf, &d, comm)?;
-        ensure(a.local().is_empty() || a.local().as_ptr() == address, || "copied".into())?;
+        ensure(
+            a.local().is_empty() || a.local().as_ptr() == address,
+            || "copied".into(),
+        )?;
         same(a.dtype().to_string(), "i64".to_owned(), "dtype")?;
         same(a.sum()?, (0..45).sum::<i64>(), "the whole of the buffers")?;
         let halves = a.local().mapv(|x| x as f64 / 2.0);
         let wrapped = LocalArray::from_array(halves, a.distribution(), *a.comm())?;
-        same(wrapped.distribution(), &d, "as the array that it is made from")?;
+        same(
+            wrapped.distribution(),
+            &d,
+            "as the array that it is made from",
+        )?;
         same(wrapped.sum()?, 495.0, "what was wrapped")?;
         let wrong = ArrayD::<u8>::zeros(IxDyn(&[77, 1]));
         let refused = LocalArray::from_array(wrong, &d, comm).err();
-        ensure(matches!(refused, Some(ArrayError::LocalShape { .. })), || format!("{refused:?}"))?;
+        ensure(
+            matches!(refused, Some(ArrayError::LocalShape { .. })),
+            || format!("{refused:?}"),
+        )?;
     }
     Ok(())
 }
@@ -146,7 +167,11 @@ where
 {
     same(a.distribution(), lists, "the lists asked for")?;
     same(a.dist(), "un".to_owned(), "dist")?;
-    same(a.local_size(), cells(lists, a.comm_rank()).len(), "local_size")
+    same(
+        a.local_size(),
+        cells(lists, a.comm_rank()).len(),
+        "local_size",
+    )
 }
 
 /// `zeros`, `ones`, `empty` with `dist` and `grid_shape`.
@@ -173,11 +198,19 @@ fn names_of_letters_and_grids(comm: &dyn Communicator) -> Outcome {
     ensure(zeros.local().iter().all(|&x| x == 0.0), || "zeros".into())?;
     let ones = LocalArray::<i32, Ix2, _>::ones(&lists, comm)?;
     lies_in(&ones, &lists)?;
-    same((ones.sum()?, ones.part()?.sum()?), (42, zeros.part()?.local_size() as i64), "ones")?;
+    same(
+        (ones.sum()?, ones.part()?.sum()?),
+        (42, zeros.part()?.local_size() as i64),
+        "ones",
+    )?;
     lies_in(&LocalArray::<u8, Ix2, _>::empty(&lists, comm)?, &lists)?;
     // the grid left out: one that uses the letters' dimensions
     let d = Distribution::from_shape(&shape, "b", None, ranks)?;
-    lies(&LocalArray::<u8, Ix2, _>::zeros(&d, comm)?, "b", [ranks.min(7), 1])?;
+    lies(
+        &LocalArray::<u8, Ix2, _>::zeros(&d, comm)?,
+        "b",
+        [ranks.min(7), 1],
+    )?;
     let refused = |error: Option<ArrayError>| {
         ensure(
             matches!(error, Some(ArrayError::InvalidMapCode { given: 'x', .. })),
@@ -186,7 +219,9 @@ fn names_of_letters_and_grids(comm: &dyn Communicator) -> Outcome {
     };
     refused("x".distribution(&shape, ranks).err())?;
     let wide = ("bb", [ranks + 1, 1]).distribution(&shape, ranks);
-    ensure(matches!(wide, Err(ArrayError::Map(_))), || format!("{wide:?}"))
+    ensure(matches!(wide, Err(ArrayError::Map(_))), || {
+        format!("{wide:?}")
+    })
 }
 
 /// The random arrays with `dist` and `grid_shape`: the same elements for any of them, on the ranks that the letters say.
@@ -267,7 +302,11 @@ fn drawn_by_rank<'a>(
     let a = random.array::<i64, Ix2, _>(|r, n| r.randint(-3, Some(4), n), d, comm)?;
     again.randint(-3, Some(4), 1)?;
     let wanted = again.randint(-3, Some(4), n)?;
-    same(a.local().iter().copied().collect::<Vec<_>>(), wanted, "randint")?;
+    same(
+        a.local().iter().copied().collect::<Vec<_>>(),
+        wanted,
+        "randint",
+    )?;
     Ok(a)
 }
 
@@ -289,7 +328,10 @@ fn names_of_items(comm: &dyn Communicator) -> Outcome {
             same(copy.get_item(&[0, 0])?, 99, "the first of a part")?;
         }
         let beyond = part.get_item(&[part.global_shape()[0] as i64, 0]);
-        ensure(matches!(beyond, Err(ArrayError::OutOfBounds { .. })), || format!("{beyond:?}"))?;
+        ensure(
+            matches!(beyond, Err(ArrayError::OutOfBounds { .. })),
+            || format!("{beyond:?}"),
+        )?;
     }
     Ok(())
 }
@@ -328,9 +370,19 @@ fn names_of_asdist(comm: &dyn Communicator) -> Outcome {
     }
     let a = spread(&whole, &zoo(&shape, ranks)[0], comm)?;
     let lists = a.asdist::<IxDyn>(&shape, "un", None).err();
-    ensure(matches!(lists, Some(ArrayError::Map(_))), || format!("lists without indices: {lists:?}"))?;
-    refused_everywhere(comm, a.asdist::<IxDyn>(&[41], "b", None), "asdist of another size")?;
-    refused_everywhere(comm, a.redist::<IxDyn>(&[41], "b", None), "redist of another size")
+    ensure(matches!(lists, Some(ArrayError::Map(_))), || {
+        format!("lists without indices: {lists:?}")
+    })?;
+    refused_everywhere(
+        comm,
+        a.asdist::<IxDyn>(&[41], "b", None),
+        "asdist of another size",
+    )?;
+    refused_everywhere(
+        comm,
+        a.redist::<IxDyn>(&[41], "b", None),
+        "redist of another size",
+    )
 }
 
 /// `asdist_like`: the elements of one array where those of another lie.
@@ -356,7 +408,11 @@ fn names_of_asdist_like(comm: &dyn Communicator) -> Outcome {
         LocalArray::<u8, Ix2, _>::zeros(&all[0], comm)?,
         LocalArray::<u8, Ix2, _>::zeros(&zoo(&[9, 6], comm.size())[0], comm)?,
     );
-    same(LocalArray::<u8, Ix1, _>::zeros(&line, comm)?.global_size(), a.global_size(), "as many")?;
+    same(
+        LocalArray::<u8, Ix1, _>::zeros(&line, comm)?.global_size(),
+        a.global_size(),
+        "as many",
+    )?;
     refused_everywhere(comm, a.asdist_like(&b), "another shape")
 }
 
@@ -368,7 +424,11 @@ fn names_of_dim_data(comm: &dyn Communicator) -> Outcome {
             let dim_data = d.dim_data(rank)?;
             let a = LocalArray::<i32, IxDyn, _>::from_dim_data(&dim_data, comm)?;
             same(a.global_shape(), shape, "global_shape")?;
-            same(a.local_size(), cells(&d, rank).len().max(usize::from(shape.is_empty())), "local_size")?;
+            same(
+                a.local_size(),
+                cells(&d, rank).len().max(usize::from(shape.is_empty())),
+                "local_size",
+            )?;
             ensure(a.local().iter().all(|&x| x == 0), || "zeros".into())?;
         }
     }

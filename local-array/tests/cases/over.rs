@@ -12,9 +12,9 @@ use num_complex::{Complex32, Complex64};
 
 use super::numpy::{Call, Close, Whole, alike, spread, whole_alike};
 use super::plain::{self, Kind, SHAPES, some};
+use super::support::arrays::{numbers, plainly};
 use super::support::place::Place;
 use super::support::schedule::OVER;
-use super::support::arrays::{numbers, plainly};
 use super::{Failure, Outcome, ensure, same};
 
 cases! {

@@ -1,6 +1,5 @@
 //! Arrays as text: `NumPy`'s, to the letter.
 
-
 use dap_protocol::Element;
 use dist_comm::{Communicator, SingleComm};
 use dist_maps::Distribution;

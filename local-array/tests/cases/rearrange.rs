@@ -153,11 +153,7 @@ fn check<T: Close>(
     let single = SingleComm::new();
     let single: &dyn Communicator = &single;
     let kinds = vec![Kind::Block; input.ndim()];
-    let a = placed(
-        call,
-        &distribution(&shape_of(&input), &kinds, 1, 1),
-        single,
-    )?;
+    let a = placed(call, &distribution(&shape_of(&input), &kinds, 1, 1), single)?;
     let part = a.part()?;
     let part = LocalArray::from_array(part.local().to_owned(), part.distribution(), single)?;
     compare(operation(&part)?, &format!("{call:?} on a part"))
@@ -286,7 +282,8 @@ fn tells_its_order(distribution: &Distribution, rank: usize) -> bool {
         return false;
     }
     let axes = axes_of(distribution, rank);
-    axes.iter().all(|axis| !axis.is_empty()) && axes.iter().filter(|axis| axis.len() > 1).count() > 1
+    axes.iter().all(|axis| !axis.is_empty())
+        && axes.iter().filter(|axis| axis.len() > 1).count() > 1
 }
 
 /// An array that every rank stores by columns, where that can be told, and then one that the first such rank stores by
@@ -307,7 +304,11 @@ fn stored_by_columns<T: Close>(call: &Call, at: usize, comm: &dyn Communicator) 
         let what = format!("{call:?} over {distribution:?}");
         let first = (0..comm.size()).find(|&rank| tells_its_order(&distribution, rank));
         let a = spread_as(&input, &distribution, comm, Memory::Columns)?;
-        let wanted = if first.is_some() { &by_columns } else { &by_rows };
+        let wanted = if first.is_some() {
+            &by_columns
+        } else {
+            &by_rows
+        };
         flat(&a, wanted, &what)?;
         let memory = if first == Some(comm.rank()) {
             Memory::Rows
@@ -355,8 +356,10 @@ fn rearrange_parts_in_both_orders(comm: &dyn Communicator) -> Outcome {
         (&two, Memory::Rows, false),
     ] {
         let (a, whole) = stored(bounds.clone(), memory)?;
-        let (rows, columns): (Vec<i64>, Vec<i64>) =
-            (whole.iter().copied().collect(), whole.t().iter().copied().collect());
+        let (rows, columns): (Vec<i64>, Vec<i64>) = (
+            whole.iter().copied().collect(),
+            whole.t().iter().copied().collect(),
+        );
         let wanted = ndarray::arr1(if by_columns { &columns } else { &rows }).into_dyn();
         for order in [Order::A, Order::K] {
             let what = format!("{order:?} of {bounds:?}, {memory:?}");
@@ -367,7 +370,11 @@ fn rearrange_parts_in_both_orders(comm: &dyn Communicator) -> Outcome {
         whole_alike(&a.ravel(Order::F)?, &columns, 0.0, "F")?;
         let own = ndarray::arr1(&a.owned().iter().copied().collect::<Vec<_>>()).into_dyn();
         if a.owned().len() < 4 {
-            same(a.part()?.ravel(Order::A)?.local().to_owned().into_dyn(), own, "a row alone")?;
+            same(
+                a.part()?.ravel(Order::A)?.local().to_owned().into_dyn(),
+                own,
+                "a row alone",
+            )?;
         }
     }
     Ok(())

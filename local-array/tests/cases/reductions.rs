@@ -9,8 +9,8 @@ use local_array::{ArrayError, LocalArray};
 use ndarray::{Ix1, IxDyn};
 use num_complex::{Complex32, Complex64};
 
-use super::support::arrays::numbered;
 use super::plain::{self, Kind, SHAPES, cells, draw, flat, zoo};
+use super::support::arrays::numbered;
 use super::{Outcome, ensure, same};
 
 cases! {

@@ -259,8 +259,15 @@ fn exact_products_of_matrices(comm: &dyn Communicator) -> Outcome {
         })
     };
     let float = |n: &i128| *n as f64 / UNIT;
-    for [m, k, n] in [[5, 700, 9], [130, 3, 5],
-        [4, 2, 140], [1, 1, 1], [4, 0, 3], [0, 2, 3], [2, 9, 0]] {
+    for [m, k, n] in [
+        [5, 700, 9],
+        [130, 3, 5],
+        [4, 2, 140],
+        [1, 1, 1],
+        [4, 0, 3],
+        [0, 2, 3],
+        [2, 9, 0],
+    ] {
         let (a, b) = (numbers([m, k], 5), numbers([k, n], 8));
         let wanted = ArrayD::from_shape_fn(IxDyn(&[m, n]), |at| {
             let sum: i128 = (0..k).map(|l| a[[at[0], l]] * b[[l, at[1]]]).sum();
@@ -304,7 +311,10 @@ fn exact_products_of_many_kinds(comm: &dyn Communicator) -> Outcome {
     .map(|a| a.into_local());
     let line = one.1.clone().into_dimensionality::<Ix1>()?;
     let of_line = line.reproducible().dot(&line)?;
-    let of_small = alone(&small)?.reproducible().dot(&alone(&deep)?)?.into_local();
+    let of_small = alone(&small)?
+        .reproducible()
+        .dot(&alone(&deep)?)?
+        .into_local();
     for (d, e, f) in layouts(&[6, 150], comm.size(), 0)
         .into_iter()
         .zip(layouts(&[150], comm.size(), 1))
@@ -322,23 +332,32 @@ fn exact_products_of_many_kinds(comm: &dyn Communicator) -> Outcome {
             let found = gathered(found)?;
             same(found.mapv(bits), wanted.mapv(bits), "matrix and vector")?;
             for (x, y) in found.iter().zip(&gathered(plain)?) {
-                ensure((x - y).norm() <= 1e-9 * y.norm().max(1.0), || format!("{x} is not {y}"))?;
+                ensure((x - y).norm() <= 1e-9 * y.norm().max(1.0), || {
+                    format!("{x} is not {y}")
+                })?;
             }
         }
         let number = v.reproducible().dot(&v)?;
         same(bits(number), bits(of_line), "vector and vector")?;
         let wanted: Complex64 = one.1.local().iter().map(|x| x * x).sum();
-        ensure((number - wanted).norm() <= 1e-9 * wanted.norm(), || format!("{number} is not {wanted}"))?;
+        ensure((number - wanted).norm() <= 1e-9 * wanted.norm(), || {
+            format!("{number} is not {wanted}")
+        })?;
     }
-    for (d, e) in layouts(&[7, 40], comm.size(), 1)
-        .into_iter()
-        .zip(layouts(&[3, 40, 2], comm.size(), 0))
+    for (d, e) in
+        layouts(&[7, 40], comm.size(), 1)
+            .into_iter()
+            .zip(layouts(&[3, 40, 2], comm.size(), 0))
     {
         let found = spread(&small, &d, comm)?
             .reproducible()
             .dot(&spread(&deep, &e, comm)?)?;
         same(found.global_shape(), [7, 3, 2].as_slice(), "shape")?;
-        same(gathered(&found)?.mapv(half::f16::to_bits), of_small.mapv(half::f16::to_bits), "halves")?;
+        same(
+            gathered(&found)?.mapv(half::f16::to_bits),
+            of_small.mapv(half::f16::to_bits),
+            "halves",
+        )?;
     }
     Ok(())
 }
@@ -504,7 +523,9 @@ fn exact_averages_and_covariances_do_not_depend_on_the_layout(comm: &dyn Communi
     }
     for d in layouts(&[4, 90], comm.size(), 0) {
         let a = spread(&whole, &d, comm)?;
-        let found = a.reproducible().average_returned(&spread(&weights, &d, comm)?)?;
+        let found = a
+            .reproducible()
+            .average_returned(&spread(&weights, &d, comm)?)?;
         same(
             [found.0.to_bits(), found.1.to_bits()],
             [average.0.to_bits(), average.1.to_bits()],

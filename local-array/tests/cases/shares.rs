@@ -3,7 +3,7 @@
 use dist_comm::Communicator;
 use dist_maps::Distribution;
 use local_array::{SlidingMode, convolve, correlate, cross, dot, inner, tensordot};
-use ndarray::{Dimension as _, ArrayD, Ix1, IxDyn};
+use ndarray::{ArrayD, Dimension as _, Ix1, IxDyn};
 use num_complex::Complex64;
 
 use super::numpy::{shape_of, spread, whole_alike};

@@ -87,21 +87,21 @@ fn sort<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communicator) ->
     let (input, wanted) = (call.inputs[0].array::<T>()?, call.outputs[0].array::<T>()?);
     let exact = !format!("{input:?}").contains("NaN");
     let d = one_of(&shape_of(&input), comm.size(), at, 0);
-        let what = format!("{call:?} over {d:?}");
-        let mut a = spread(&input, &d, comm)?;
-        let sorted = gathered(
-            &a.sorted(axis(call), kind(call))
-                .map_err(|e| format!("{what}: {e}"))?,
-        )?;
-        alike(&sorted, &wanted, 0.0, &what)?;
-        if exact {
-            same(bits(&sorted), bits(&wanted), &what)?;
-        }
-        if let Some(axis) = axis(call) {
-            a.sort(axis, kind(call))?;
-            whole_alike(&a, &wanted, 0.0, &what)?;
-        }
-    
+    let what = format!("{call:?} over {d:?}");
+    let mut a = spread(&input, &d, comm)?;
+    let sorted = gathered(
+        &a.sorted(axis(call), kind(call))
+            .map_err(|e| format!("{what}: {e}"))?,
+    )?;
+    alike(&sorted, &wanted, 0.0, &what)?;
+    if exact {
+        same(bits(&sorted), bits(&wanted), &what)?;
+    }
+    if let Some(axis) = axis(call) {
+        a.sort(axis, kind(call))?;
+        whole_alike(&a, &wanted, 0.0, &what)?;
+    }
+
     let mut own = alone(&input)?;
     let found = own.part()?.sorted(axis(call), kind(call))?;
     if let Some(axis) = axis(call) {
@@ -129,13 +129,13 @@ fn argsort<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communicator)
         call.outputs[0].array::<i64>()?,
     );
     let d = one_of(&shape_of(&input), comm.size(), at, 0);
-        let what = format!("{call:?} over {d:?}");
-        let a = spread(&input, &d, comm)?;
-        let found = a
-            .argsort(axis(call), kind(call))
-            .map_err(|e| format!("{what}: {e}"))?;
-        whole_alike(&found, &wanted, 0.0, &what)?;
-    
+    let what = format!("{call:?} over {d:?}");
+    let a = spread(&input, &d, comm)?;
+    let found = a
+        .argsort(axis(call), kind(call))
+        .map_err(|e| format!("{what}: {e}"))?;
+    whole_alike(&found, &wanted, 0.0, &what)?;
+
     let found = alone(&input)?.part()?.argsort(axis(call), kind(call))?;
     alike(
         &found.local().to_owned(),
@@ -160,27 +160,23 @@ fn searchsorted<T: Close + Sortable>(call: &Call, at: usize, comm: &dyn Communic
         None => None,
     };
     let d = &one_of(&shape_of(&input), comm.size(), at, 0);
-        let what = format!("{call:?} over {d:?}");
-        let a = spread(&input, d, comm)?;
-        let keys = spread(
-            &values,
-            &one_of(&shape_of(&values), comm.size(), at, 1),
-            comm,
-        )?;
-        let found = match &sorter {
-            None => a.searchsorted(&keys, side(call))?,
-            Some(sorter) => {
-                let sorter = spread(
-                    sorter,
-                    &one_of(&shape_of(sorter), comm.size(), at, 2),
-                    comm,
-                )?;
-                a.searchsorted_by(&keys, side(call), &sorter)?
-            }
-        };
-        same(found.distribution(), keys.distribution(), "distribution")?;
-        whole_alike(&found, &wanted, 0.0, &what)?;
-    
+    let what = format!("{call:?} over {d:?}");
+    let a = spread(&input, d, comm)?;
+    let keys = spread(
+        &values,
+        &one_of(&shape_of(&values), comm.size(), at, 1),
+        comm,
+    )?;
+    let found = match &sorter {
+        None => a.searchsorted(&keys, side(call))?,
+        Some(sorter) => {
+            let sorter = spread(sorter, &one_of(&shape_of(sorter), comm.size(), at, 2), comm)?;
+            a.searchsorted_by(&keys, side(call), &sorter)?
+        }
+    };
+    same(found.distribution(), keys.distribution(), "distribution")?;
+    whole_alike(&found, &wanted, 0.0, &what)?;
+
     let (a, values) = (alone(&input)?, alone(&values)?);
     let (a, values) = (a.part()?, values.part()?);
     let found = match &sorter {
@@ -220,9 +216,9 @@ fn digitize<T: Close + Sortable + Ordered>(
         .unwrap_or(false);
     let bins = bins.as_slice().unwrap_or(&[]);
     let d = one_of(&shape_of(&input), comm.size(), at, 0);
-        let found = spread(&input, &d, comm)?.digitize(bins, right)?;
-        whole_alike(&found, &wanted, 0.0, &format!("{call:?} over {d:?}"))?;
-    
+    let found = spread(&input, &d, comm)?.digitize(bins, right)?;
+    whole_alike(&found, &wanted, 0.0, &format!("{call:?} over {d:?}"))?;
+
     let found = alone(&input)?.part()?.digitize(bins, right)?;
     alike(
         &found.local().to_owned(),
@@ -277,7 +273,6 @@ fn sorting_many_elements(comm: &dyn Communicator) -> Outcome {
                 "places of many".into()
             })?;
         }
-        
     }
     Ok(())
 }

@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use super::numpy::{Call, Close, Encoded, Whole, alike, spread, whole_alike};
 use super::over::{axes, by_dtype, dtype, flag, placed, placed_at, tolerance};
+use super::plain::{self, Kind, zoo};
+use super::support::arrays::{numbers, plainly};
 use super::support::place::Place;
 use super::support::schedule::STATISTICS;
-use super::support::arrays::{numbers, plainly};
-use super::plain::{self, Kind, zoo};
 use super::{Failure, Outcome, ensure, refused_everywhere, same};
 
 cases! {
@@ -34,7 +34,11 @@ cases! {
 }
 
 /// The calls of some operations that these ranks look at, each with its turn.
-fn of(operations: &[&str], least: usize, comm: &dyn Communicator) -> Result<Vec<(usize, &'static Call)>, Failure> {
+fn of(
+    operations: &[&str],
+    least: usize,
+    comm: &dyn Communicator,
+) -> Result<Vec<(usize, &'static Call)>, Failure> {
     STATISTICS.due_of(|call| operations.contains(&&*call.op), least, comm.size())
 }
 
@@ -152,11 +156,7 @@ fn cumulated_is_numpys(comm: &dyn Communicator) -> Outcome {
     Ok(())
 }
 
-fn trace<T: Element + Summable<Sum: Close>>(
-    call: &Call,
-    n: usize,
-    place: Place<'_>,
-) -> Outcome {
+fn trace<T: Element + Summable<Sum: Close>>(call: &Call, n: usize, place: Place<'_>) -> Outcome {
     let a = placed::<T>(call, n, place)?;
     let (first, second) = (
         axis(call, "axis1").ok_or("axis1")?,
@@ -336,7 +336,19 @@ fn average_call(call: &Call, n: usize, place: Place<'_>) -> Outcome {
         "c8" => average::<Complex32, f32>(call, n, place)?,
         "c16" => average::<Complex64, f64>(call, n, place)?,
         "b1" => average::<bool, f64>(call, n, place)?,
-        _ => by_dtype!(source, wide_average(call, n, place), i8, i16, i32, i64, u8, u16, u32, u64, f64),
+        _ => by_dtype!(
+            source,
+            wide_average(call, n, place),
+            i8,
+            i16,
+            i32,
+            i64,
+            u8,
+            u16,
+            u32,
+            u64,
+            f64
+        ),
     }
     Ok(())
 }
@@ -396,7 +408,11 @@ where
             edges
         }
         Some(weights) if weights.dtype == "<c16" => {
-            let weights = spread(&weights.array::<Complex64>()?, a.distribution(), place.comm())?;
+            let weights = spread(
+                &weights.array::<Complex64>()?,
+                a.distribution(),
+                place.comm(),
+            )?;
             let (values, edges) = histogram.weighted(&weights)?;
             equal(&values.into_dyn(), &call.outputs[0], call)?;
             edges
@@ -417,7 +433,11 @@ where
 
 fn histogram2d(call: &Call, n: usize, place: Place<'_>) -> Outcome {
     let x = placed::<f64>(call, n, place)?;
-    let y = spread(&call.inputs[1].array::<f64>()?, x.distribution(), place.comm())?;
+    let y = spread(
+        &call.inputs[1].array::<f64>()?,
+        x.distribution(),
+        place.comm(),
+    )?;
     let both = call.args["bins"].as_array().ok_or("two bins")?;
     let mut histogram = x.histogram2d(&y, bins(&both[0])?, bins(&both[1])?);
     if let Some(ranges) = call.args["range"].as_array() {

@@ -5,8 +5,8 @@ use dist_maps::{Corners, Distribution};
 use local_array::{ArrayError, Edge, HaloExchanger, LocalArray};
 use ndarray::{Array2, Dimension, Ix0, Ix1, Ix2};
 
-use super::support::arrays::{check, numbered};
 use super::plain::{self, Kind, cells, flat};
+use super::support::arrays::{check, numbered};
 use super::{Outcome, ensure, same};
 
 cases! {

@@ -67,6 +67,9 @@ pub fn from_file_batched<T: Element>(
     };
     let looked_up = look_up(path, dataset_name).map_err(refused)?;
     let element = looked_up.found.element().map_err(refused)?;
+    if looked_up.found.is_enumeration {
+        return Err(refused(Refusal::Enumeration));
+    }
     if element != T::TYPE {
         return Err(IoError::ElementType {
             given: element,
@@ -83,6 +86,7 @@ pub fn from_file_batched<T: Element>(
         step: 1,
         ahead: None,
         reads_ahead: true,
+        spare: Vec::new(),
     })
 }
 
@@ -159,7 +163,8 @@ struct Source {
 }
 
 impl Source {
-    fn read<T: Element>(&self, number: u64) -> Result<Batch<T>, IoError> {
+    /// Reads a chunk, into the memory of another one where that is large enough.
+    fn read<T: Element>(&self, number: u64, spare: Vec<T>) -> Result<Batch<T>, IoError> {
         let block = self.grid.block(number);
         let extents = block.shape.iter().map(|&extent| usize::try_from(extent));
         let too_large = |_| IoError::Overflow {
@@ -168,7 +173,14 @@ impl Source {
         let shape = extents.collect::<Result<Vec<_>, _>>().map_err(too_large)?;
         let elements = block.elements().and_then(|n| usize::try_from(n).ok());
         let elements = elements.unwrap_or(usize::MAX);
-        let mut chunk = room::<T>(elements)?;
+        let mut chunk = if spare.capacity() < elements {
+            drop(spare);
+            room::<T>(elements)?
+        } else {
+            let mut chunk = spare;
+            chunk.resize(elements, T::default());
+            chunk
+        };
         let mut checked: Vec<u8> = match T::bytes_mut(&mut chunk) {
             Some(_) => Vec::new(),
             None => room(elements)?, // `bool`: bytes are looked at before they are elements
@@ -195,15 +207,14 @@ impl Source {
     }
 }
 
-/// Zeros.
+/// Zeros, which the system makes page by page when they are written to.
 fn room<T: Element>(elements: usize) -> Result<Vec<T>, IoError> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(elements)
-        .map_err(|_| IoError::Memory {
-            bytes: elements.saturating_mul(size_of::<T>()),
-        })?;
-    room.resize(elements, T::default());
-    Ok(room)
+    // asked for first where an answer is possible
+    let there_is = Vec::<T>::new().try_reserve_exact(elements);
+    there_is.map_err(|_| IoError::Memory {
+        bytes: elements.saturating_mul(size_of::<T>()),
+    })?;
+    Ok(vec![T::default(); elements])
 }
 
 /// A chunk that a thread is reading, and its number.
@@ -220,6 +231,8 @@ pub struct Batches<T> {
     step: u64,
     ahead: Option<Ahead<T>>,
     reads_ahead: bool,
+    /// The memory of a chunk that was given back.
+    spare: Vec<T>,
 }
 
 impl<T: Element> Batches<T> {
@@ -246,6 +259,33 @@ impl<T: Element> Batches<T> {
         Ok(self)
     }
 
+    /// Gives a chunk back, so that a later one is read into its memory: new memory takes the system about as long as reading.
+    ///
+    /// ```
+    /// # use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
+    /// # use dist_comm::SingleComm;
+    /// # use dist_io::{from_file_batched, to_file};
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("numbers.h5");
+    /// # let numbers = DistBuffer::new(DimData::new(vec![DimDict::whole(5)?]), HostArray::new(vec![5], vec![1_u8; 5])?)?;
+    /// # to_file(&numbers, &path, "/n", &SingleComm::new())?;
+    /// let mut batches = from_file_batched::<u8>(&path, "/n", &[2])?;
+    /// let mut sum = 0;
+    /// while let Some(batch) = batches.next() {
+    ///     let (chunk, _) = batch?;
+    ///     sum += chunk.data().iter().sum::<u8>();
+    ///     batches.recycle(chunk);
+    /// }
+    /// assert_eq!(sum, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn recycle(&mut self, chunk: HostArray<T>) {
+        let (_, elements, _) = chunk.into_parts();
+        if elements.capacity() > self.spare.capacity() {
+            self.spare = elements;
+        }
+    }
+
     /// Waits for the thread that reads ahead, if there is one; its chunk, if it is this one.
     fn taken(&mut self, number: u64) -> Option<Result<Batch<T>, IoError>> {
         let (ahead, thread) = self.ahead.take()?;
@@ -257,9 +297,10 @@ impl<T: Element> Batches<T> {
 
     fn begin(&mut self, number: u64) {
         let source = Arc::clone(&self.source);
+        let spare = std::mem::take(&mut self.spare);
         let thread = thread::Builder::new().name("dist-io read ahead".to_owned());
         // without a thread the chunk is read when it is asked for
-        if let Ok(thread) = thread.spawn(move || source.read(number)) {
+        if let Ok(thread) = thread.spawn(move || source.read(number, spare)) {
             self.ahead = Some((number, thread));
         }
     }
@@ -286,7 +327,10 @@ impl<T: Element> Iterator for Batches<T> {
         self.next = number + 1;
         self.left -= n + 1;
         let taken = self.taken(number);
-        let batch = taken.unwrap_or_else(|| self.source.read(number));
+        let batch = match taken {
+            Some(batch) => batch,
+            None => self.source.read(number, std::mem::take(&mut self.spare)),
+        };
         if batch.is_err() {
             self.left = 0;
         } else if self.reads_ahead && self.left >= self.step {

@@ -57,6 +57,9 @@ pub fn from_file<'a, T: Element>(
         refusal: Box::new(refusal),
     };
     let element = found.element().map_err(refused)?;
+    if found.is_enumeration {
+        return Err(refused(Refusal::Enumeration));
+    }
     if element != T::TYPE {
         return Err(IoError::ElementType {
             given: element,
@@ -84,7 +87,7 @@ pub fn from_file<'a, T: Element>(
         )?;
         read_elements(comm, &file, 0, &plan, bytes)?;
     } else {
-        let read = |offset: u64, to: &mut [u8]| file.read_at(offset, to);
+        let read = |offset, to: &mut [u8]| file.read_at(offset, to);
         agree(comm, read_part(read, &dim_data, element.size(), bytes))?;
     }
     check_values(comm, &checked, element)?;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use hdf5_metno as hdf5;
 use serde::{Deserialize, Serialize};
 
-use super::super::dataset::{Found, attribute, find, not_opened, walk};
+use super::super::dataset::{Found, attribute, describe, how, opened};
 use super::super::publish::{behind_links, directory};
-use super::super::{Refusal, Storage, together};
+use super::super::{Refusal, Storage};
 use super::block::{Block, check_cover, strides};
 use super::ffi::{self, Selected};
 use super::mosaic::{Mosaic, Piece};
@@ -43,28 +43,23 @@ impl LookedUp {
 
 /// Looks a dataset up, and all of its parts if it is virtual.
 pub(super) fn look_up(path: &Path, key: &str) -> Result<LookedUp, Refusal> {
-    let found = find(path, key)?;
+    let (_file, dataset) = opened(path, key)?;
+    let found = describe(path, &dataset)?;
     let parts = match found.storage {
         Storage::Virtual if found.is_enumeration => {
             return Err(Refusal::ElementType {
                 given: "an enumeration in parts".to_owned(),
             });
         }
-        Storage::Virtual => Some(parts_of(path, key, &found)?),
+        Storage::Virtual => Some(parts_of(path, &dataset, &found)?),
         _ => None,
     };
     Ok(LookedUp { found, parts })
 }
 
-fn parts_of(path: &Path, key: &str, whole: &Found) -> Result<Vec<Piece>, Refusal> {
-    let (mappings, save) = {
-        let file = hdf5::File::open(path).map_err(|error| not_opened(path, error))?;
-        let dataset = walk(&file, &together::names(key)?)?;
-        let how = dataset
-            .dcpl()
-            .map_err(Refusal::library("ask how the elements are stored"))?;
-        (ffi::mappings(&how)?, text(&dataset, SAVE_ATTRIBUTE)?)
-    };
+fn parts_of(path: &Path, dataset: &hdf5::Dataset, whole: &Found) -> Result<Vec<Piece>, Refusal> {
+    let mappings = ffi::mappings(&how(dataset)?)?;
+    let save = text(dataset, SAVE_ATTRIBUTE)?;
     let mut pieces = Vec::new();
     for (number, mapping) in mappings.iter().enumerate() {
         let target = match &mapping.target {
@@ -146,9 +141,10 @@ fn part(
     whole: &Found,
     stamp: Option<(&str, String)>,
 ) -> Result<Found, Refusal> {
-    let part = find(file, dataset)?;
+    let (_file, dataset) = opened(file, dataset)?;
+    let part = describe(file, &dataset)?;
     let (given, allowed) = (part.element()?, whole.element()?);
-    if given != allowed {
+    if given != allowed || part.is_enumeration != whole.is_enumeration {
         return Err(Refusal::Stamp {
             what: "the element type".to_owned(),
             given: given.to_string(),
@@ -157,8 +153,6 @@ fn part(
     }
     part.offset()?; // stored in one piece
     if let Some((save, bounds)) = stamp {
-        let opened = hdf5::File::open(file).map_err(|error| not_opened(file, error))?;
-        let dataset = walk(&opened, &together::names(dataset)?)?;
         for (name, what, allowed) in [
             (SAVE_ATTRIBUTE, "the save", save),
             (BOUNDS_ATTRIBUTE, "the block", bounds.as_str()),

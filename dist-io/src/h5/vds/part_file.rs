@@ -4,9 +4,10 @@ use std::path::Path;
 
 use hdf5_metno as hdf5;
 use hdf5_metno::dataset::{AllocTime, FillTime};
-use hdf5_metno::types::{TypeDescriptor, VarLenUnicode};
+use hdf5_metno::types::VarLenUnicode;
 
 use super::super::Refusal;
+use super::super::open::unlocked;
 use super::block::Block;
 use super::{BOUNDS_ATTRIBUTE, SAVE_ATTRIBUTE};
 
@@ -30,16 +31,16 @@ pub(super) fn is_part(name: &str) -> bool {
 /// Makes a part, all of its bytes allocated and none written; where its elements begin.
 pub(super) fn create(
     path: &Path,
-    descriptor: &TypeDescriptor,
+    ty: &hdf5::Datatype,
     block: &Block,
     save: &str,
 ) -> Result<u64, Refusal> {
     let make = |error| Refusal::library("make a part")(error);
-    let file = hdf5::File::with_options()
+    let file = unlocked()
         .with_fapl(|access| access.alignment(ALIGNMENT, ALIGNMENT))
         .create_excl(path)
         .map_err(make)?;
-    let dataset = create_plain(&file, PART_KEY, descriptor, &block.shape)?;
+    let dataset = create_plain(&file, PART_KEY, ty, &block.shape)?;
     set_text(&dataset, SAVE_ATTRIBUTE, save)?;
     set_text(&dataset, BOUNDS_ATTRIBUTE, &block.text())?;
     let offset = dataset.offset();
@@ -53,7 +54,7 @@ pub(super) fn create(
 pub(super) fn create_plain(
     file: &hdf5::Group,
     key: &str,
-    descriptor: &TypeDescriptor,
+    ty: &hdf5::Datatype,
     shape: &[u64],
 ) -> Result<hdf5::Dataset, Refusal> {
     let builder = file
@@ -61,7 +62,7 @@ pub(super) fn create_plain(
         .no_chunk()
         .alloc_time(Some(AllocTime::Early))
         .fill_time(FillTime::Never)
-        .empty_as(descriptor);
+        .empty_as(ty);
     let builder = if shape.is_empty() {
         builder.shape(())
     } else {

@@ -11,6 +11,7 @@ use hdf5_metno::{IndexType, IterationOrder, LinkType};
 use tempfile::TempDir;
 
 use super::super::dataset::{kind_at, not_opened};
+use super::super::open::unlocked;
 use super::super::publish::{Pending, behind_links, directory};
 use super::super::together::{is_regular, names};
 use super::super::{Refusal, WriteMode};
@@ -23,7 +24,11 @@ const SAVE_LETTERS: usize = 16;
 /// Where a save goes to.
 pub(super) struct Place {
     /// The file, symbolic links followed.
-    pub(super) target: PathBuf,
+    target: PathBuf,
+    /// Whether the dataset that is to be replaced is all that is in the file, and its save: then a new file is begun, which does
+    /// not grow from save to save.
+    is_all: bool,
+    replaced: Option<String>,
 }
 
 impl Place {
@@ -40,12 +45,37 @@ impl Place {
                 Refusal::FileName
             });
         }
+        let (mut is_all, mut replaced) = (false, None);
         if is_regular(&target)?.is_some() {
             let file = hdf5::File::open(&target).map_err(|error| not_opened(&target, error))?;
-            replaceable(&file, &names)?;
+            let ask = |error| Refusal::library("look at the file")(error);
+            is_all = replaceable(&file, &names)?
+                && names.len() == 1
+                && file.len() == 1
+                && file.attr_names().map_err(ask)?.is_empty();
+            if is_all {
+                replaced = only_save(&file, &names)?;
+            }
         }
         fs::create_dir_all(directory(&target)).map_err(Refusal::os("make the folder"))?;
-        Ok(Self { target })
+        Ok(Self {
+            target,
+            is_all,
+            replaced,
+        })
+    }
+
+    /// A file that is there, symbolic links followed.
+    pub(super) fn of(target: PathBuf) -> Self {
+        Self {
+            target,
+            is_all: false,
+            replaced: None,
+        }
+    }
+
+    pub(super) fn target(&self) -> &Path {
+        &self.target
     }
 
     fn file_name(&self) -> &OsStr {
@@ -100,9 +130,14 @@ impl Place {
     /// name and is not any more, where nothing else in the file is that dataset.
     pub(super) fn begin(&self, key: &str) -> Result<Begun, Refusal> {
         let names = names(key)?;
-        let pending = Pending::new(&self.target, WriteMode::Append)?;
+        let mode = if self.is_all {
+            WriteMode::Replace
+        } else {
+            WriteMode::Append
+        };
+        let pending = Pending::new(&self.target, mode)?;
         let path = pending.path();
-        let mut options = hdf5::File::with_options();
+        let mut options = unlocked();
         // virtual datasets are of HDF5 1.10
         options.with_fapl(|access| access.libver_v110());
         let file = if pending.is_copy() {
@@ -112,7 +147,7 @@ impl Place {
         } else {
             options.create(path).map_err(Refusal::library("create"))?
         };
-        let mut replaced = None;
+        let mut replaced = self.replaced.clone();
         if replaceable(&file, &names)? {
             replaced = only_save(&file, &names)?;
             file.unlink(&names.join("/"))

@@ -8,6 +8,7 @@ use hdf5_metno as hdf5;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::{IndexType, IterationOrder, LinkType, LocationToken, LocationType};
 
+use super::super::open::{private, to_read};
 use super::super::publish::{Pending, behind_links};
 use super::super::together::is_regular;
 use super::super::{Refusal, WriteMode, element};
@@ -62,7 +63,9 @@ pub fn repack(path: impl AsRef<Path>, out: impl AsRef<Path>) -> Result<(), IoErr
 
 /// `key` is the dataset at work, for the error.
 fn repacked(path: &Path, out: &Path, key: &mut String) -> Result<(), Refusal> {
+    // to be written, the library would take an empty file for a new one
     is_regular(path)?.ok_or(Refusal::NotFound)?;
+    let _source = to_read(path)?;
     let pending = Pending::new(out, WriteMode::Replace)?;
     let mut old = File::open(path).map_err(Refusal::os("open"))?;
     let mut copy = OpenOptions::new()
@@ -71,8 +74,7 @@ fn repacked(path: &Path, out: &Path, key: &mut String) -> Result<(), Refusal> {
         .map_err(Refusal::os("open the new file"))?;
     std::io::copy(&mut old, &mut copy).map_err(Refusal::os("copy"))?;
     drop(copy);
-    let file = hdf5::File::open_rw(pending.path())
-        .map_err(|error| super::super::dataset::not_opened(path, error))?;
+    let file = private(pending.path())?;
     let root = file
         .loc_info()
         .map_err(Refusal::library("look at the root group"))?;
@@ -107,7 +109,7 @@ fn repacked(path: &Path, out: &Path, key: &mut String) -> Result<(), Refusal> {
     let in_place = target == behind_links(path)?;
     publish(pending, &target).0?;
     if in_place {
-        let place = Place { target };
+        let place = Place::of(target);
         for save in &saves {
             place.remove_parts(save);
         }
@@ -158,23 +160,20 @@ impl Walk {
                 }
                 self.shared.push((info.token, None));
             }
-            match info.loc_type {
-                LocationType::Group => {
-                    let inner = group.group(here).map_err(ask)?;
-                    self.visit(&inner, &name, depth + 1)?;
+            if info.loc_type == LocationType::Group {
+                let inner = group.group(here).map_err(ask)?;
+                self.visit(&inner, &name, depth + 1)?;
+            } else if info.loc_type == LocationType::Dataset {
+                let dataset = group.dataset(here).map_err(ask)?;
+                if dataset.layout() != Layout::Virtual {
+                    continue;
                 }
-                LocationType::Dataset => {
-                    let dataset = group.dataset(here).map_err(ask)?;
-                    if dataset.layout() == Layout::Virtual {
-                        if info.num_links > 1
-                            && let Some(shared) = self.shared.last_mut()
-                        {
-                            shared.1 = Some(self.datasets.len());
-                        }
-                        self.datasets.push(vec![name]);
-                    }
+                if info.num_links > 1
+                    && let Some(shared) = self.shared.last_mut()
+                {
+                    shared.1 = Some(self.datasets.len());
                 }
-                LocationType::NamedDatatype => {}
+                self.datasets.push(vec![name]);
             }
         }
         Ok(())
@@ -185,16 +184,13 @@ impl Walk {
 fn replace(file: &hdf5::File, names: &[String], looked_up: &LookedUp) -> Result<u64, Refusal> {
     let make = |error| Refusal::library("replace the dataset")(error);
     let element = looked_up.found.element()?;
-    let refused = || Refusal::ElementType {
-        given: element.to_string(),
-    };
-    let descriptor = element::descriptor(element).ok_or_else(refused)?;
+    let ty = element::in_file(element)?;
     let old = open(file, &names[0])?;
     for name in names {
         file.unlink(name).map_err(make)?;
     }
     let shape = &looked_up.found.shape;
-    let new = create_plain(file, &names[0], &descriptor, shape)?;
+    let new = create_plain(file, &names[0], &ty, shape)?;
     copy_attributes(&old, &new)?;
     if text(&new, SAVE_ATTRIBUTE)?.is_some() {
         new.delete_attr(SAVE_ATTRIBUTE).map_err(make)?; // it has no parts now

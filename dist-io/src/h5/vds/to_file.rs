@@ -11,8 +11,7 @@ use dap_protocol::{
 use dist_comm::agree::agree;
 use dist_comm::{Communicator, FileMode, SharedFile, SharedFileOps};
 use dist_maps::Distribution;
-use hdf5_metno::types::TypeDescriptor;
-use hdf5_metno::{Hyperslab, Location, SliceOrIndex};
+use hdf5_metno::{Datatype, Hyperslab, Location, SliceOrIndex};
 use serde::{Deserialize, Serialize};
 
 use super::super::save::{bytes_of, check_edges};
@@ -51,7 +50,7 @@ use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, write_el
 /// # Errors
 /// The same on every rank; the file is then as it was. [`IoError::Hdf5`] with what is wrong with path or name (a folder, a file
 /// that is no HDF5, a name that is a group's), [`IoError::Differ`] when ranks give different ones, or elements of different types;
-/// [`IoError::Protocol`] or [`IoError::Map`] when the parts are no array; [`IoError::NoHdf5Type`] for bfloat16;
+/// [`IoError::Protocol`] or [`IoError::Map`] when the parts are no array; [`IoError::NoHdf5Type`];
 /// [`IoError::Uncovered`] when no rank holds some index; [`IoError::Agreed`] and [`IoError::Comm`] when a rank fails by itself.
 ///
 /// ```
@@ -115,9 +114,7 @@ pub(super) fn save(
     same(comm, "path", path.as_os_str().as_bytes())?;
     same(comm, "dataset name", name.as_bytes())?;
     same(comm, "element type", element.to_string().as_bytes())?;
-    let Some(descriptor) = element::descriptor(element) else {
-        return Err(IoError::NoHdf5Type { element });
-    };
+    let ty = element::in_file(element).map_err(|_| IoError::NoHdf5Type { element })?;
     let bytes = agree(comm, job.bytes.as_deref())?;
     let parts = metadata::gather(comm, &job.dim_data)?;
     let distribution = metadata::whole(&parts)?;
@@ -130,7 +127,7 @@ pub(super) fn save(
     let whole = Whole {
         path,
         name,
-        descriptor,
+        ty,
         shape: distribution.global_shape().to_vec(),
         dim_data: metadata::to_text(&parts),
     };
@@ -147,7 +144,7 @@ pub(super) fn save(
 struct Whole<'a> {
     path: &'a Path,
     name: &'a str,
-    descriptor: TypeDescriptor,
+    ty: Datatype,
     shape: Vec<u64>,
     /// The metadata of all ranks, as text.
     dim_data: String,
@@ -220,7 +217,7 @@ fn save_parts(
     let own = blocks.get(comm.rank()).cloned().flatten();
     let file = Path::new(OsStr::from_bytes(&folder.path)).join(file_name(comm.rank()));
     let made = own.map(|block| {
-        let offset = part_file::create(&file, &whole.descriptor, &block, &folder.save)?;
+        let offset = part_file::create(&file, &whole.ty, &block, &folder.save)?;
         Ok::<_, Refusal>(Piece::dense(&file, offset, block))
     });
     let piece = agree(comm, made.transpose())?;
@@ -247,7 +244,7 @@ fn save_parts(
         let close = |error| Refusal::library("close")(error);
         begun.file.flush().map_err(close)?;
         begun.file.close().map_err(close)?;
-        let (outcome, is_new) = publish(begun.pending, &place.target);
+        let (outcome, is_new) = publish(begun.pending, place.target());
         if is_new {
             let _ = folder_made.keep();
         }
@@ -272,7 +269,7 @@ fn create_virtual(
     let extents_of_whole = extents(&whole.shape)?;
     let mut builder = file
         .new_dataset_builder()
-        .empty_as(&whole.descriptor)
+        .empty_as(&whole.ty)
         .shape(extents_of_whole.clone());
     for (rank, block) in blocks.iter().enumerate() {
         let Some(block) = block else { continue };
@@ -331,7 +328,7 @@ fn save_plain(
         let place = Place::new(whole.path, whole.name)?;
         let begun = place.begin(whole.name)?;
         let key = key_of(whole.name);
-        let dataset = create_plain(&begun.file, &key, &whole.descriptor, &whole.shape)?;
+        let dataset = create_plain(&begun.file, &key, &whole.ty, &whole.shape)?;
         whole.describe(&dataset)?;
         let offset = match dataset.offset() {
             Some(offset) => offset,
