@@ -50,6 +50,7 @@ pub(super) fn create(
     } else {
         hdf5::File::create(pending.path()).map_err(library("create"))?
     };
+    check_inside(&file, key).map_err(|message| failed("make the dataset", message))?;
     if file.link_exists(key) {
         return Err(failed(
             "make the dataset",
@@ -106,6 +107,24 @@ pub(super) fn create(
         .file()
         .seek(SeekFrom::Start(offset))
         .map_err(CliError::os("write", path))?;
+    Ok(())
+}
+
+/// Refuses a key that leads into another file: its dataset would be made there.
+fn check_inside(file: &hdf5::File, key: &str) -> Result<(), String> {
+    let own = file.loc_info().map_err(|error| error.to_string())?.fileno;
+    for (end, _) in key.match_indices('/').chain([(key.len(), "")]) {
+        let path = &key[..end];
+        if !file.link_exists(path) {
+            break;
+        }
+        if file
+            .loc_info_by_name(path)
+            .is_ok_and(|info| info.fileno != own)
+        {
+            return Err(format!("/{path} leads into another file"));
+        }
+    }
     Ok(())
 }
 

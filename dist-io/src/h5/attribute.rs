@@ -95,6 +95,14 @@ pub(super) fn attributes(
     Ok(found)
 }
 
+/// Text as UTF-8, or else as Latin-1, which older programs write.
+fn decoded(bytes: &[u8]) -> String {
+    match str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
+    }
+}
+
 /// The value of an attribute; `None` where it is neither one text nor one number.
 pub(super) fn value(dataset: &hdf5::Dataset, name: &str) -> hdf5::Result<Option<AttributeValue>> {
     /// Longest text of a fixed length that is read, in bytes.
@@ -103,15 +111,16 @@ pub(super) fn value(dataset: &hdf5::Dataset, name: &str) -> hdf5::Result<Option<
     if !attribute.space()?.is_scalar() {
         return Ok(None);
     }
-    let text = |text: &str| Some(AttributeValue::Text(text.to_owned()));
+    // bytes: the safe crate takes any for UTF-8
+    let text = |bytes: &[u8]| Some(AttributeValue::Text(decoded(bytes)));
     Ok(match attribute.dtype()?.to_descriptor()? {
-        TypeDescriptor::VarLenUnicode => text(&attribute.read_scalar::<VarLenUnicode>()?),
-        TypeDescriptor::VarLenAscii => text(&attribute.read_scalar::<VarLenAscii>()?),
+        TypeDescriptor::VarLenUnicode => text(attribute.read_scalar::<VarLenUnicode>()?.as_bytes()),
+        TypeDescriptor::VarLenAscii => text(attribute.read_scalar::<VarLenAscii>()?.as_bytes()),
         TypeDescriptor::FixedUnicode(len) if len <= LONGEST => {
-            text(&attribute.read_scalar::<FixedUnicode<LONGEST>>()?)
+            text(attribute.read_scalar::<FixedUnicode<LONGEST>>()?.as_bytes())
         }
         TypeDescriptor::FixedAscii(len) if len <= LONGEST => {
-            text(&attribute.read_scalar::<FixedAscii<LONGEST>>()?)
+            text(attribute.read_scalar::<FixedAscii<LONGEST>>()?.as_bytes())
         }
         TypeDescriptor::Integer(_) => Some(AttributeValue::Integer(attribute.read_scalar()?)),
         TypeDescriptor::Float(_) => Some(AttributeValue::Real(attribute.read_scalar()?)),

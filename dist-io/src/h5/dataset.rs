@@ -287,9 +287,24 @@ fn has_signature(path: &Path) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// What an object is, under a name that exists; `None` where a link leads nowhere.
-pub(super) fn kind_at(file: &hdf5::File, path: &str) -> Option<hdf5::LocationType> {
-    file.loc_type_by_name(path).ok()
+/// What an object is, under a name that exists; `None` where a link leads nowhere. One in another file is refused: what is
+/// known of this file's bytes does not hold there.
+pub(super) fn kind_at(
+    file: &hdf5::File,
+    path: &str,
+) -> Result<Option<hdf5::LocationType>, Refusal> {
+    let Ok(info) = file.loc_info_by_name(path) else {
+        return Ok(None);
+    };
+    let own = file
+        .loc_info()
+        .map_err(Refusal::library("look at the file"))?;
+    if info.fileno != own.fileno {
+        return Err(Refusal::AnotherFile {
+            at: path.to_owned(),
+        });
+    }
+    Ok(Some(info.loc_type))
 }
 
 /// Opens the dataset, or says which name on the way is wrong.
@@ -306,7 +321,7 @@ pub(super) fn walk(file: &hdf5::File, names: &[&str]) -> Result<hdf5::Dataset, R
         if !file.link_exists(&path) {
             return Err(missing());
         }
-        let kind = kind_at(file, &path).ok_or_else(missing)?;
+        let kind = kind_at(file, &path)?.ok_or_else(missing)?;
         match (kind, i + 1 == names.len()) {
             (hdf5::LocationType::Dataset, true) | (hdf5::LocationType::Group, false) => {}
             (hdf5::LocationType::Group, true) => {

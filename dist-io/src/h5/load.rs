@@ -179,7 +179,7 @@ fn load<T: Element>(
         bytes.chunks_exact_mut(word).for_each(<[u8]>::reverse);
     }
     check_values(comm, &checked, element)?;
-    if !checked.is_empty() {
+    if element == ElementType::Bool {
         let copied = copy_bytes_to_elements(&checked, &mut elements);
         agree(comm, copied)?;
     }

@@ -132,6 +132,12 @@ pub enum Refusal {
         /// The library's name for the type.
         given: String,
     },
+    /// A name that leads into another file.
+    #[error("/{at} leads into another file (an external link): name that file itself")]
+    AnotherFile {
+        /// The names so far.
+        at: String,
+    },
     /// An attribute that cannot be attached.
     #[error("the attribute {name:?}: {message}")]
     Attribute {

@@ -219,10 +219,7 @@ impl SaveHdf5 {
             if let Some((file, dataset)) = made.take() {
                 close(file, dataset)?;
             }
-            match pending.take() {
-                Some(file) => file.publish(),
-                None => Ok(()),
-            }
+            pending.take().expect("rank 0 began the file").publish()
         })?;
         Ok(report)
     }
@@ -498,7 +495,7 @@ fn check_free(file: &hdf5::File, names: &[&str]) -> Result<(), Refusal> {
         if end == names.len() {
             return Err(Refusal::KeyExists);
         }
-        if kind_at(file, &path) != Some(hdf5::LocationType::Group) {
+        if kind_at(file, &path)? != Some(hdf5::LocationType::Group) {
             return Err(Refusal::NotAGroup { at: path });
         }
     }

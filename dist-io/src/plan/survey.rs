@@ -80,7 +80,8 @@ pub(super) fn survey(
     while let Some((last, slower)) = axes.split_last()
         && last.is_whole()
     {
-        run_bytes *= u128::from(last.size());
+        // beside an extent of 0 the others may be of any size
+        run_bytes = run_bytes.saturating_mul(u128::from(last.size()));
         axes = slower;
     }
     // all ranks together: the grid is a product, and so are its sums

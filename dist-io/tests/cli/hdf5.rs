@@ -176,6 +176,34 @@ fn what_is_wrong_with_an_hdf5_file() {
 }
 
 #[test]
+fn nothing_is_written_through_a_link_into_another_file() {
+    let folder = temporary();
+    save_whole(folder.path(), &[20, 9], number);
+    dap(folder.path(), "convert whole.npy main.h5:/mine").ok();
+    dap(folder.path(), "convert whole.npy other.h5:/g/x").ok();
+    let file = hdf5_metno::File::open_rw(folder.path().join("main.h5")).unwrap();
+    file.link_external("other.h5", "/g", "out").unwrap();
+    file.close().unwrap();
+    let read = || ["main.h5", "other.h5"].map(|name| fs::read(folder.path().join(name)).unwrap());
+    let before = read();
+    let run = dap(folder.path(), "convert whole.npy main.h5:/out/new");
+    assert_eq!(run.status, 1);
+    assert!(
+        run.err.contains("/out leads into another file"),
+        "{}",
+        run.err
+    );
+    let run = dap(folder.path(), "convert main.h5:/out/x back.npy");
+    assert_eq!(run.status, 1);
+    assert!(
+        run.err.contains("/out leads into another file"),
+        "{}",
+        run.err
+    );
+    assert!(before == read(), "a file was written to");
+}
+
+#[test]
 fn an_ordinary_dataset_is_no_fault_and_wrong_dim_data_is() {
     let folder = temporary();
     let path = folder.path().join("all.h5");

@@ -1,8 +1,14 @@
 //! The cases of HDF5 files on 1 to 4 thread ranks.
 
-use dist_comm::ThreadComm;
+use dist_comm::{SingleComm, ThreadComm};
+use dist_io::{
+    AttributeValue, IoError, Refusal, SaveHdf5, WriteMode, from_file, from_file_batched,
+    inspect_hdf5, load_hdf5, save_hdf5, to_file,
+};
+use dist_maps::Distribution;
 
-use crate::cases::CASES;
+use crate::cases::{CASES, part};
+use crate::support::temporary;
 
 #[test]
 fn cases_on_thread_ranks() {
@@ -17,4 +23,62 @@ fn cases_on_thread_ranks() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// An external link leads into another file: nothing is read from there with this one's bytes, and nothing written.
+#[test]
+fn links_into_other_files_are_refused() {
+    let folder = temporary();
+    let [path, other] = ["main.h5", "other.h5"].map(|name| folder.path().join(name));
+    let d = Distribution::over(1).shape([40]).build().unwrap();
+    let comm = SingleComm::new();
+    let array = part::<f64>(&d, &comm);
+    save_hdf5(&path, &array, "mine", WriteMode::Replace, &comm).unwrap();
+    save_hdf5(&other, &array, "g/x", WriteMode::Replace, &comm).unwrap();
+    let file = hdf5_metno::File::open_rw(&path).unwrap();
+    file.link_external("other.h5", "/g", "out").unwrap();
+    file.link_soft("/out", "soft").unwrap();
+    file.close().unwrap();
+    let before = [&path, &other].map(|path| std::fs::read(path).unwrap());
+    let append = WriteMode::Append;
+    for (at, key) in [("out", "out/x"), ("soft", "soft/x")] {
+        let new = format!("{at}/new");
+        let refused = [
+            inspect_hdf5(&path, key).err(),
+            load_hdf5::<f64>(&path, &comm, &d, key).err(),
+            from_file::<f64>(&path, key, &d, &comm).err(),
+            from_file_batched::<f64>(&path, key, &[7]).err(),
+            save_hdf5(&path, &array, &new, append, &comm).err(),
+            to_file(&array, &path, &new, &comm).err(),
+            to_file(&array, &path, key, &comm).err(),
+        ];
+        for (call, error) in refused.into_iter().enumerate() {
+            let Some(IoError::Hdf5 { refusal, .. }) = &error else {
+                panic!("call {call}: {error:?}");
+            };
+            let known = matches!(&**refusal, Refusal::AnotherFile { at: found } if found == at);
+            assert!(known, "call {call}: {refusal:?}");
+        }
+    }
+    let after = [&path, &other].map(|path| std::fs::read(path).unwrap());
+    assert!(before == after, "a file was written to");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+/// Text that is no UTF-8, as other programs write it, is Latin-1.
+#[test]
+fn text_of_other_programs_is_read() {
+    let folder = temporary();
+    let path = folder.path().join("units.h5");
+    let d = Distribution::over(1).shape([4]).build().unwrap();
+    let comm = SingleComm::new();
+    let save = SaveHdf5::new(&path).key("t").attribute("units", "?degC?");
+    save.save(&part::<f64>(&d, &comm), &comm).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(6).position(|found| found == b"?degC?");
+    let at = at.expect("the text is in the file");
+    bytes[at..at + 6].copy_from_slice(b"\xb0C, \xb5m");
+    std::fs::write(&path, bytes).unwrap();
+    let units = AttributeValue::Text("°C, µm".to_owned());
+    assert_eq!(inspect_hdf5(&path, "t").unwrap().attributes["units"], units);
 }

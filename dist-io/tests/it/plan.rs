@@ -260,3 +260,16 @@ fn chunks_that_hold_padding_are_read_and_not_written() {
     assert_eq!(coords(Direction::Read, 0), [0, 1, 2]);
     assert_eq!(coords(Direction::Read, 1), [1, 2, 3]);
 }
+
+#[test]
+fn beside_an_extent_of_0_any_other_may_stand() {
+    let vast = Distribution::over(2)
+        .shape([0, 1 << 62, 1 << 62, 1 << 62])
+        .block(0)
+        .build()
+        .unwrap();
+    for direction in [Direction::Read, Direction::Write] {
+        let plan = IoPlan::new(&vast, 8, FileLayout::Contiguous, direction).unwrap();
+        assert_eq!(plan.total_bytes(), 0);
+    }
+}

@@ -186,6 +186,18 @@ fn scalars_and_empty(comm: &dyn Communicator) -> Outcome {
         ensure(back == part(d, comm), || {
             format!("{name} as saved: {back:?}")
         })?;
+        // of `bool` each byte is looked at, where there are any
+        let name = format!("{name} of bool");
+        save_hdf5(
+            &path,
+            &part::<bool>(d, comm),
+            &name,
+            WriteMode::Append,
+            comm,
+        )?;
+        let back = load_hdf5::<bool>(&path, comm, d, &name)?;
+        ensure(back == part(d, comm), || format!("{name}: {back:?}"))?;
+        comm.barrier()?; // the ranks are still in step
     }
     Ok(())
 }

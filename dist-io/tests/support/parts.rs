@@ -202,8 +202,16 @@ fn scalars_and_empty(comm: &dyn Communicator) -> Outcome {
                 format!("{name} as saved: {back:?}")
             })?;
         }
+        // of `bool` each byte is looked at, where there are any
+        let name = format!("{name} of bool");
+        to_file(&part::<bool>(d, comm), &path, &name, comm)?;
+        let back = from_file::<bool>(&path, &name, d, comm)?;
+        ensure(back == part(d, comm), || format!("{name}: {back:?}"))?;
+        comm.barrier()?; // the ranks are still in step
     }
-    to_file(&part::<i64>(&scalar, comm), &path, "single", comm)?;
+    for name in ["single", "single of bool"] {
+        to_file(&part::<i64>(&scalar, comm), &path, name, comm)?;
+    }
     ensure(part_folders(folder.path())?.is_empty(), || {
         "parts of nothing".into()
     })?;

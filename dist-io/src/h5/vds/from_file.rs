@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use dap_protocol::{DistBuffer, Element, HostArray, copy_bytes_to_elements};
+use dap_protocol::{DistBuffer, Element, ElementType, HostArray, copy_bytes_to_elements};
 use dist_comm::agree::agree;
 use dist_comm::{Communicator, SharedFile};
 
@@ -91,7 +91,7 @@ pub fn from_file<'a, T: Element>(
         agree(comm, read_part(read, &dim_data, element.size(), bytes))?;
     }
     check_values(comm, &checked, element)?;
-    if !checked.is_empty() {
+    if element == ElementType::Bool {
         agree(comm, copy_bytes_to_elements(&checked, &mut elements))?;
     }
     let buffer = HostArray::new(shape, elements).map_err(IoError::from);

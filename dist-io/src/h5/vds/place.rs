@@ -176,7 +176,7 @@ fn replaceable(file: &hdf5::File, names: &[&str]) -> Result<bool, Refusal> {
         if !file.link_exists(&path) {
             return Ok(false);
         }
-        let kind = kind_at(file, &path);
+        let kind = kind_at(file, &path)?;
         let kind_text = match (kind, end == names.len()) {
             // a link that leads nowhere is replaced too
             (Some(hdf5::LocationType::Dataset) | None, true) => return Ok(true),

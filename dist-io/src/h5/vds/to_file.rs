@@ -114,7 +114,10 @@ pub(super) fn save(
     same(comm, "path", path.as_os_str().as_bytes())?;
     same(comm, "dataset name", name.as_bytes())?;
     same(comm, "element type", element.to_string().as_bytes())?;
-    let ty = element::in_file(element).map_err(|_| IoError::NoHdf5Type { element })?;
+    if !element::has_type(element) {
+        return Err(IoError::NoHdf5Type { element });
+    }
+    let ty = agree(comm, element::in_file(element))?;
     let bytes = agree(comm, job.bytes.as_deref())?;
     let parts = metadata::gather(comm, &job.dim_data)?;
     let distribution = metadata::whole(&parts)?;
@@ -231,9 +234,7 @@ fn save_parts(
     file.sync()?;
     drop(file);
     by_rank_0(comm, whole.path, whole.name, || {
-        let Some((place, folder_made)) = place.take() else {
-            return Ok(()); // never: this is rank 0
-        };
+        let (place, folder_made) = place.take().expect("rank 0 made the folder");
         sync_folder(folder_made.path())?;
         let begun = place.begin(whole.name)?;
         let folder_name = folder_made.path().file_name().unwrap_or_default();
@@ -351,9 +352,7 @@ fn save_plain(
     file.sync()?;
     drop(file);
     by_rank_0(comm, whole.path, whole.name, || {
-        let Some((place, pending, replaced)) = pending.take() else {
-            return Ok(()); // never: this is rank 0
-        };
+        let (place, pending, replaced) = pending.take().expect("rank 0 began the file");
         pending.publish()?;
         if let Some(replaced) = replaced {
             place.remove_parts(&replaced);
