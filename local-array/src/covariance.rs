@@ -15,6 +15,7 @@ mod variables;
 use std::fmt;
 use std::sync::Arc;
 
+use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{Data, Dimension, IxDyn};
@@ -25,6 +26,7 @@ use rows::{Rows, variables_of};
 use variables::by_variables;
 
 use crate::agreement::{Bits, same_everywhere};
+use crate::output::room;
 use crate::summable::Center;
 use crate::{ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Summable};
 
@@ -245,13 +247,13 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
     /// The sums of products of deviations, a block of rows on each rank.
     fn products(&self) -> Result<(Rows<K>, u64), ArrayError> {
         let comm = self.comm();
-        let shapes: Vec<&[u64]> = self.sets.iter().map(LocalArrayBase::global_shape).collect();
+        let laid: Vec<_> = self.sets.iter().map(|set| set.part.laid()).collect();
         let arguments = (
             self.rowvar,
             self.bias,
             self.ddof.map(Bits),
             self.exact,
-            shapes,
+            laid,
             K::TYPE,
         );
         same_everywhere(comm, "covariance", &arguments)?;
@@ -273,6 +275,14 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
         let ranks = comm.size() as u64;
         // A square of all products on each rank must not be larger than its share of the elements.
         let is_few = variables.saturating_mul(ranks) <= n || variables < ranks;
+        // each rank has the products of its variables with all; of few variables first those of all
+        let own = if is_few && !self.exact {
+            variables
+        } else {
+            variables.div_ceil(ranks)
+        };
+        let count = usize::try_from(own.saturating_mul(variables)).unwrap_or(usize::MAX);
+        drop(agree(comm, room::<K>(count, comm.rank()))?);
         let products = if self.exact {
             exactly(&sets, n, variables, comm)?
         } else if is_few {

@@ -10,7 +10,7 @@ use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution};
 use ndarray::{ArrayD, Axis, Data, DataMut, Dimension, Ix1, IxDyn, Zip};
 
-use crate::agreement::same_everywhere;
+use crate::agreement::{in_step, same_everywhere};
 use crate::axis::axis_of;
 use crate::{
     Accumulate, Accumulator, ArrayError, Cast, LocalArray, LocalArrayBase, LocalArrayView, Summable,
@@ -300,7 +300,7 @@ impl<T: Element, C: Communicator + Clone> LocalArrayView<'_, T, IxDyn, C> {
     }
 }
 
-/// Copies what is owned to an array distributed alike.
+/// Copies what is owned to an array distributed alike. Collective.
 pub(crate) fn write<A, S, D, C, C1>(
     from: &LocalArray<A, IxDyn, C1>,
     out: &mut LocalArrayBase<S, D, C>,
@@ -312,7 +312,9 @@ where
     C: Communicator,
     C1: Communicator,
 {
-    from.part.check_compatible(&out.part)?;
+    let laid = (from.part.laid(), out.part.laid());
+    let fits = from.part.check_compatible(&out.part);
+    in_step(from.comm(), "out", &laid, fits, Ok)?;
     if from.part.is_active() {
         out.owned_mut()
             .iter_mut()

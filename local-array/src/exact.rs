@@ -89,16 +89,17 @@ impl ExactSum {
                 (products[i], errors[i]) = product(a[i], b[i]);
             }
             self.add_all(products);
-            if errors.iter().sum::<f64>().is_finite() {
-                self.add_all(errors);
-                continue;
-            }
-            // The factors do not split into halves, being too large.
-            for i in 0..count {
-                if products[i].is_finite() {
-                    self.add(a[i].mul_add(b[i], -products[i]));
+            if !errors.iter().sum::<f64>().is_finite() {
+                // Factors that are too large do not split into halves. Each such product is mended by itself: what a
+                // product gives must not depend on its neighbours.
+                for i in 0..count {
+                    if !errors[i].is_finite() {
+                        let error = a[i].mul_add(b[i], -products[i]);
+                        errors[i] = if products[i].is_finite() { error } else { 0.0 };
+                    }
                 }
             }
+            self.add_all(errors);
         }
     }
 
@@ -127,6 +128,11 @@ impl ExactSum {
 
     /// The nearest `f64`, ties to even.
     pub(crate) fn round(&self) -> f64 {
+        self.round_to(53, LOWEST)
+    }
+
+    /// The nearest number of `bits` leading bits, none below `2^lowest`; ties to even. At most those of `f64`.
+    pub(crate) fn round_to(&self, bits: u32, lowest: i32) -> f64 {
         if self.special.is_nan() {
             return f64::NAN;
         }
@@ -149,15 +155,20 @@ impl ExactSum {
             high << DIGIT | u128::from(sum.digits[i].cast_unsigned())
         });
         let sticky = sum.digits[..from].iter().any(|&digit| digit != 0);
-        // Beyond the 53 leading bits, but not below the place of the lowest bit there is.
-        let drop = (128 - high.leading_zeros()).saturating_sub(53);
+        let first = LOWEST + to_place(from) * DIGIT.cast_signed();
+        // Beyond the leading bits, and below the place of the lowest bit there is.
+        let drop = (128 - high.leading_zeros()).saturating_sub(bits);
+        let drop = drop.max(u32::try_from(lowest - first).unwrap_or(0));
+        if drop >= 100 {
+            return if negative { -0.0 } else { 0.0 }; // less than a half of the lowest: there are 96 bits
+        }
         let (mut kept, rest) = (high >> drop, high & ((1 << drop) - 1));
         if drop > 0 {
             let half = 1_u128 << (drop - 1);
             let up = rest > half || (rest == half && (sticky || kept & 1 == 1));
             kept += u128::from(up);
         }
-        let place = LOWEST + to_place(from) * DIGIT.cast_signed() + drop.cast_signed();
+        let place = first + drop.cast_signed();
         let magnitude = scale(to_float(kept), place);
         if negative { -magnitude } else { magnitude }
     }
@@ -388,6 +399,51 @@ mod tests {
         assert_eq!(sum.round(), 21.0);
         sum.add_products(&[f64::MAX], &[-2.0]);
         assert_eq!(sum.round(), f64::NEG_INFINITY);
+    }
+
+    #[test]
+    fn products_do_not_depend_on_their_neighbours() {
+        // the error of the first product lies below the least float; a factor of 2^1000 does not split into halves
+        let large = power(1000);
+        let a = [
+            f64::from_bits(0x20b2_265b_1f23_6eb0),
+            f64::from_bits(0x00e0_c3ea_d841_0b94),
+            large,
+            large,
+        ];
+        let b = [f64::from_bits(0x201d_8f16_ad9a_c27c), -1.0, 1.0, -1.0];
+        let mut together = ExactSum::ZERO;
+        together.add_products(&a, &b);
+        let mut apart = ExactSum::ZERO;
+        for (x, y) in a.iter().zip(&b) {
+            apart.add_products(&[*x], &[*y]);
+        }
+        assert_eq!(together.round().to_bits(), apart.round().to_bits());
+        let mut halves = ExactSum::ZERO;
+        halves.add_products(&a[..2], &b[..2]);
+        halves.add_products(&a[2..], &b[2..]);
+        assert_eq!(together.round().to_bits(), halves.round().to_bits());
+    }
+
+    #[test]
+    fn narrower_floats_are_rounded_once() {
+        let f32_of = |sum: &ExactSum| sum.round_to(24, -149);
+        let sum = exact(&[1.0, power(-24), power(-60)]);
+        assert_eq!(sum.round(), 1.0 + power(-24));
+        assert_eq!(f32_of(&sum), 1.0 + power(-23));
+        assert_eq!(f32_of(&exact(&[1.0, power(-24)])), 1.0); // a tie, to even
+        assert_eq!(
+            f32_of(&exact(&[-1.0, -power(-24), -power(-60)])),
+            -1.0 - power(-23)
+        );
+        // below the least normal number: multiples of 2^-149
+        assert_eq!(f32_of(&exact(&[power(-150), power(-300)])), power(-149));
+        assert_eq!(f32_of(&exact(&[power(-150)])), 0.0);
+        assert_eq!(f32_of(&exact(&[power(-400)])), 0.0);
+        // beyond the greatest
+        assert_eq!(f32_of(&exact(&[power(127), power(127)])), power(128));
+        // half-precision: 11 bits, 2^-24
+        assert_eq!(exact(&[2048.0, 1.0, power(-50)]).round_to(11, -24), 2050.0);
     }
 
     #[test]

@@ -16,4 +16,5 @@ pub(crate) use exact_dot::{Conjugate, exact_sum_of_products};
 pub use kernel::MatMul;
 pub use signal::{SlidingMode, convolve, correlate};
 pub use tensordot::{TensorAxes, inner, tensordot};
+pub(crate) use vector::alike;
 pub use vector::{outer, vdot};

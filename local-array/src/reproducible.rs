@@ -10,7 +10,7 @@ use num_complex::{Complex32, Complex64};
 
 use crate::agreement::Bits;
 use crate::exact::{ExactSum, covariance};
-use crate::linalg::{Conjugate, exact_sum_of_products};
+use crate::linalg::{Conjugate, alike, exact_sum_of_products};
 use crate::over::counted;
 use crate::reduction::{CHUNK, Exact};
 use crate::{ArrayError, Cast, Floating, LocalArray, LocalArrayBase, Over, Real, Summable};
@@ -22,6 +22,9 @@ pub trait Parts: Floating {
     /// 1, or 2 for complex numbers.
     #[doc(hidden)]
     const COUNT: usize;
+    /// How many leading bits a part has, and the place of the lowest bit there is.
+    #[doc(hidden)]
+    const PRECISION: (u32, i32);
     /// The number itself, or the real and the imaginary part.
     #[doc(hidden)]
     fn parts(self) -> [f64; 2];
@@ -46,9 +49,10 @@ pub trait Parts: Floating {
 }
 
 macro_rules! parts {
-    ($($t:ty, $count:expr, |$x:ident| $parts:expr, |$p:ident| $of:expr;)*) => {$(
+    ($($t:ty, $count:expr, $precision:expr, |$x:ident| $parts:expr, |$p:ident| $of:expr;)*) => {$(
         impl Parts for $t {
             const COUNT: usize = $count;
+            const PRECISION: (u32, i32) = $precision;
             #[inline]
             fn parts(self) -> [f64; 2] {
                 let $x = self;
@@ -62,12 +66,12 @@ macro_rules! parts {
 }
 
 parts! {
-    f16, 1, |x| [x.to_f64(), 0.0], |p| Self::from_f64(p[0]);
-    bf16, 1, |x| [x.to_f64(), 0.0], |p| Self::from_f64(p[0]);
-    f32, 1, |x| [x.into(), 0.0], |p| Real::from_f64(p[0]);
-    f64, 1, |x| [x, 0.0], |p| p[0];
-    Complex32, 2, |x| [x.re.into(), x.im.into()], |p| Self::new(Real::from_f64(p[0]), Real::from_f64(p[1]));
-    Complex64, 2, |x| [x.re, x.im], |p| Self::new(p[0], p[1]);
+    f16, 1, (11, -24), |x| [x.to_f64(), 0.0], |p| Self::from_f64(p[0]);
+    bf16, 1, (8, -133), |x| [x.to_f64(), 0.0], |p| Self::from_f64(p[0]);
+    f32, 1, (24, -149), |x| [x.into(), 0.0], |p| Real::from_f64(p[0]);
+    f64, 1, (53, -1074), |x| [x, 0.0], |p| p[0];
+    Complex32, 2, (24, -149), |x| [x.re.into(), x.im.into()], |p| Self::new(Real::from_f64(p[0]), Real::from_f64(p[1]));
+    Complex64, 2, (53, -1074), |x| [x.re, x.im], |p| Self::new(p[0], p[1]);
 }
 
 /// Reductions of the whole array whose bits are the same for any distribution of the elements over any number of ranks.
@@ -267,6 +271,7 @@ impl<S: Data<Elem: Element>, D: Dimension, C: Communicator> Reproducible<'_, S, 
         D2: Dimension,
         C: Clone,
     {
+        alike(self.array, other)?;
         exact_sum_of_products(self.array, other, Conjugate::First)
     }
 
@@ -309,7 +314,7 @@ impl<'a, T, C> Over<'a, T, C> {
     /// The same reductions, with bits that do not depend on the layout. Local; what follows is collective. Example: see
     /// [`ReproducibleOver`].
     ///
-    /// A rank needs half a KiB for each of at most 1 MiB of outputs at a time.
+    /// A rank has 1 MiB of sums at a time, for about 900 outputs.
     pub fn reproducible(self) -> ReproducibleOver<'a, T, C> {
         ReproducibleOver(self)
     }
@@ -477,7 +482,8 @@ fn moments<T: Cast<A>, A: Parts>() -> Exact<impl Fn(&[T], &mut [ExactSum; 3]), 3
 
 /// The nearest element to exact sums of parts.
 pub(crate) fn sum_of<A: Parts>(sums: &[ExactSum; 2]) -> A {
-    A::of_parts(sums.each_ref().map(ExactSum::round))
+    let (bits, lowest) = A::PRECISION;
+    A::of_parts(sums.each_ref().map(|sum| sum.round_to(bits, lowest)))
 }
 
 fn mean_of<A: Parts>(sums: &[ExactSum; 2], count: f64) -> A {

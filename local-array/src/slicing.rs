@@ -197,7 +197,8 @@ where
         D2: Dimension,
         C2: Communicator,
     {
-        same_everywhere(&self.comm, "items", &items)?;
+        let laid = (self.part.laid(), value.part.laid());
+        same_everywhere(&self.comm, "items", &(items, laid))?;
         let taken = self.distribution().slice(items)?;
         let shape = taken.distribution().global_shape();
         let given = value.global_shape();

@@ -234,7 +234,8 @@ where
         D2: Dimension,
         C2: Communicator,
     {
-        same_everywhere(&self.comm, "axis and mode", &(axis, mode))?;
+        let laid = (self.part.laid(), indices.part.laid());
+        same_everywhere(&self.comm, "axis and mode", &(axis, mode, laid))?;
         check_ranks(self.distribution(), indices.distribution())?;
         let axis = axis_of(axis, self.ndim())?;
         let [along] = indices.distribution().axes() else {

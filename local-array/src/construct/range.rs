@@ -386,13 +386,13 @@ fn length(start: Number, stop: Number, step: Number) -> Result<u64, ArrayError> 
     }
     let too_many = |given| wrong("number of elements", given, "0 to 2^63 - 1");
     if let (Number::Int(start), Number::Int(stop), Number::Int(step)) = (start, stop, step) {
-        // of 64 bits each, so that nothing overflows
-        let (way, step) = if step > 0 {
-            (stop - start, step)
+        let (from, to) = if step > 0 {
+            (start, stop)
         } else {
-            (start - stop, -step)
+            (stop, start)
         };
-        let len = if way <= 0 { 0 } else { (way - 1) / step + 1 };
+        let way = if from < to { from.abs_diff(to) } else { 0 };
+        let len = way.div_ceil(step.unsigned_abs());
         let fits = i64::try_from(len).map_err(|_| too_many(len.to_string()))?;
         return Ok(fits.cast_unsigned());
     }

@@ -143,19 +143,20 @@ impl Bins {
         edges.push(high);
         Ok(Edges {
             edges,
-            scale: Some(bins / (high - low)),
+            // over the least numbers there are, bins per unit are too many for a float
+            scale: Some(bins / (high - low)).filter(|scale| scale.is_finite()),
         })
     }
 }
 
 fn check_range((low, high): (f64, f64)) -> Result<(), ArrayError> {
-    if low.is_finite() && high.is_finite() && low <= high {
+    if (high - low).is_finite() && low <= high {
         return Ok(());
     }
     Err(ArrayError::Argument {
         what: "range",
         given: format!("{low}..{high}"),
-        allowed: "two finite numbers, the second not below the first".to_owned(),
+        allowed: "two finite numbers of finite distance, the second not below the first".to_owned(),
     })
 }
 
@@ -204,6 +205,22 @@ impl Edges {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bins_of_the_least_floats_are_found() -> Result<(), ArrayError> {
+        let step = f64::from_bits(300);
+        let edges = Bins::Count(3).edges(Some((0.0, 3.0 * step)), Vec::new(), || (0.0, 0.0))?;
+        for (bits, bin) in [(0, 0), (299, 0), (300, 1), (599, 1), (600, 2), (900, 2)] {
+            assert_eq!(edges.find(f64::from_bits(bits)), Some(bin), "{bits}");
+        }
+        assert_eq!(edges.find(f64::from_bits(901)), None);
+        let wide = Bins::Count(3).check(Some((-1.7e308, 1.7e308)));
+        assert!(matches!(
+            wide,
+            Err(ArrayError::Argument { what: "range", .. })
+        ));
+        Ok(())
+    }
 
     #[test]
     fn the_edges_decide() -> Result<(), ArrayError> {

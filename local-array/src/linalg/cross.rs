@@ -88,7 +88,7 @@ where
     C: Communicator + Clone,
 {
     let axes = axes.into();
-    same_everywhere(a.comm(), "axes", &axes)?;
+    same_everywhere(a.comm(), "axes", &(&axes, a.part.laid(), b.part.laid()))?;
     let CrossAxes {
         axisa,
         axisb,

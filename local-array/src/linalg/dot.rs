@@ -5,7 +5,7 @@ use ndarray::{Data, Ix1, Ix2, IxDyn};
 
 use super::matrix_vector::matrix_vector;
 use super::summa::matmul;
-use super::vector::sum_of_products;
+use super::vector::{alike, sum_of_products};
 use super::{MatMul, tensordot};
 use crate::{ArrayError, LocalArray, LocalArrayBase};
 
@@ -102,15 +102,21 @@ macro_rules! dots {
 
 dots! {
     Ix1, Ix1 => T: |a, b| {
+        alike(a, b)?;
         check(a.global_shape(), b.global_shape())?;
         sum_of_products(a, b, false)
     };
-    Ix2, Ix2 => LocalArray<T, Ix2, C>: |a, b| matmul(a, b);
+    Ix2, Ix2 => LocalArray<T, Ix2, C>: |a, b| {
+        alike(a, b)?;
+        matmul(a, b)
+    };
     Ix2, Ix1 => LocalArray<T, Ix1, C>: |a, b| {
+        alike(a, b)?;
         check(a.global_shape(), b.global_shape())?;
         matrix_vector(a, b)
     };
     Ix1, Ix2 => LocalArray<T, Ix1, C>: |a, b| {
+        alike(a, b)?;
         check(a.global_shape(), b.global_shape())?;
         matrix_vector(&b.permuted(&[1, 0])?, a)
     };

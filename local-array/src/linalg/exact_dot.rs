@@ -12,7 +12,7 @@ use ndarray::{Axis, Data, Dimension, Ix1, Ix2, IxDyn};
 use super::Dot;
 use super::summa::{PANEL, panels, product_of};
 use super::tensordot::{Sums, TensorAxes, contract};
-use super::vector::{same_size, with_pairs};
+use super::vector::{alike, same_size, with_pairs};
 use crate::exact::ExactSum;
 use crate::output::room;
 use crate::redistribute::moved_to;
@@ -229,6 +229,7 @@ macro_rules! dots {
 
             fn dot(&self, other: &LocalArrayBase<S2, $right, C>) -> Result<$output, ArrayError> {
                 let ($a, $b) = (self.array, other);
+                alike($a, $b)?;
                 $product
             }
         }

@@ -158,7 +158,8 @@ where
     S2: Data<Elem = T>,
     C: Communicator + Clone,
 {
-    same_everywhere(long.comm(), "mode", &(operation, sliding.mode))?;
+    let laid = (long.part.laid(), short.part.laid());
+    same_everywhere(long.comm(), "mode", &(operation, sliding.mode, laid))?;
     let (n, m) = (long.global_shape()[0], short.global_shape()[0]);
     if m == 0 {
         return Err(ArrayError::Empty {

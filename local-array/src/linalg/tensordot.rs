@@ -103,7 +103,7 @@ where
     C: Communicator + Clone,
 {
     let axes = axes.into();
-    same_everywhere(a.comm(), "axes", &axes)?;
+    same_everywhere(a.comm(), "axes", &(&axes, a.part.laid(), b.part.laid()))?;
     contract(a, b, axes, &Plain)
 }
 

@@ -7,6 +7,7 @@ use ndarray::{Data, Dimension, Ix2, RawData};
 use super::MatMul;
 use super::summa::outer_product;
 use super::tensordot::matrix;
+use crate::agreement::same_everywhere;
 use crate::binary_counter::BinaryCounter;
 use crate::redistribute::moved_to;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
@@ -51,8 +52,24 @@ where
     D2: Dimension,
     C: Communicator + Clone,
 {
+    alike(a, b)?;
     same_size(a, b)?;
     sum_of_products(a, b, true)
+}
+
+/// Checks that all ranks multiply arrays of the same distributions. Collective.
+pub(crate) fn alike<S1, D1, S2, D2, C>(
+    a: &LocalArrayBase<S1, D1, C>,
+    b: &LocalArrayBase<S2, D2, C>,
+) -> Result<(), ArrayError>
+where
+    S1: RawData,
+    S2: RawData,
+    D1: Dimension,
+    D2: Dimension,
+    C: Communicator,
+{
+    same_everywhere(a.comm(), "factors", &(a.part.laid(), b.part.laid()))
 }
 
 pub(super) fn same_size<S1, D1, S2, D2, C>(
@@ -110,6 +127,7 @@ where
     D2: Dimension,
     C: Communicator + Clone,
 {
+    alike(a, b)?;
     let all = |ndim: usize| (0..ndim).collect::<Vec<_>>();
     outer_product(
         &matrix(a, &all(a.ndim()), &[])?,

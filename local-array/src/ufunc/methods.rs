@@ -29,6 +29,25 @@ macro_rules! unary_methods {
         /// assert_eq!(sums, [45; 3]);
         /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
         /// ```
+        ///
+        /// Each of them, with the arrays filled with one number:
+        ///
+        /// ```
+        /// use dist_comm::ThreadComm;
+        /// use dist_maps::Distribution;
+        /// use local_array::{ArrayError, LocalArray};
+        /// use ndarray::Ix1;
+        ///
+        /// ThreadComm::run(2, |comm| {
+        ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
+        $(
+            #[doc = concat!("    let a = LocalArray::<_, Ix1, _>::full(&blocks, comm, ", $x, ")?;")]
+            #[doc = concat!("    assert_eq!(a.", stringify!($method), "().max()?, ", $result, ");")]
+        )*
+        ///     Ok::<_, ArrayError>(())
+        /// })?;
+        /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+        /// ```
         impl<S, D, C> LocalArrayBase<S, D, C>
         where
             S: Data<Elem: Copy>,
@@ -36,22 +55,8 @@ macro_rules! unary_methods {
             C: Communicator + Clone,
         {$(
             #[doc = concat!("[`", stringify!($op), "`](ufunc::", stringify!($op), ") of each element. Local.")]
-            ///
-            /// ```
-            /// use dist_comm::ThreadComm;
-            /// use dist_maps::Distribution;
-            /// use local_array::{ArrayError, LocalArray, ufunc};
-            /// use ndarray::Ix1;
-            ///
-            /// ThreadComm::run(2, |comm| {
-            ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
-            #[doc = concat!("    let a = LocalArray::<_, Ix1, _>::full(&blocks, comm, ", $x, ")?;")]
-            #[doc = concat!("    assert_eq!(a.", stringify!($method), "().max()?, ", $result, ");")]
-            #[doc = concat!("    assert_eq!(a.unary(ufunc::", stringify!($op), ").max()?, ", $result, ");")]
-            ///     Ok::<_, ArrayError>(())
-            /// })?;
-            /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
-            /// ```
+            /// In the example of all these methods:
+            #[doc = concat!("`", $x, "` becomes `", $result, "`.")]
             #[must_use]
             pub fn $method(&self) -> LocalArray<<ufunc::$op as UnaryOperation<S::Elem>>::Output, D, C>
             where
@@ -116,6 +121,25 @@ macro_rules! binary_methods {
         /// assert_eq!(counts, [4, 4]);
         /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
         /// ```
+        ///
+        /// Each of them, with the arrays filled with one number:
+        ///
+        /// ```
+        /// use dist_comm::ThreadComm;
+        /// use dist_maps::Distribution;
+        /// use local_array::{ArrayError, LocalArray};
+        /// use ndarray::Ix1;
+        ///
+        /// ThreadComm::run(2, |comm| {
+        ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
+        $(
+            #[doc = concat!("    let a = LocalArray::<_, Ix1, _>::full(&blocks, comm, ", $a, ")?;")]
+            #[doc = concat!("    assert_eq!(a.", stringify!($method), "(", $b, ")?.max()?, ", $result, ");")]
+        )*
+        ///     Ok::<_, ArrayError>(())
+        /// })?;
+        /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
+        /// ```
         impl<S, D, C> LocalArrayBase<S, D, C>
         where
             S: Data<Elem: dap_protocol::Element>,
@@ -124,22 +148,8 @@ macro_rules! binary_methods {
         {$(
             #[doc = concat!("[`", stringify!($op), "`](ufunc::", stringify!($op), ") of each element and the other's. Local; collective")]
             /// with [`Equalised`](crate::Equalised).
-            ///
-            /// ```
-            /// use dist_comm::ThreadComm;
-            /// use dist_maps::Distribution;
-            /// use local_array::{ArrayError, LocalArray, ufunc};
-            /// use ndarray::Ix1;
-            ///
-            /// ThreadComm::run(2, |comm| {
-            ///     let blocks = Distribution::over(2).shape([3]).block(0).build()?;
-            #[doc = concat!("    let a = LocalArray::<_, Ix1, _>::full(&blocks, comm, ", $a, ")?;")]
-            #[doc = concat!("    assert_eq!(a.", stringify!($method), "(", $b, ")?.max()?, ", $result, ");")]
-            #[doc = concat!("    assert_eq!(a.binary(ufunc::", stringify!($op), ", ", $b, ")?.max()?, ", $result, ");")]
-            ///     Ok::<_, ArrayError>(())
-            /// })?;
-            /// # Ok::<(), dist_comm::RunError<ArrayError>>(())
-            /// ```
+            /// In the example of all these methods:
+            #[doc = concat!("`", $a, "` and `", $b, "` become `", $result, "`.")]
             ///
             /// # Errors
             /// As [`binary`](Self::binary), the same on every rank.

@@ -247,7 +247,14 @@ fn construct_arange(comm: &dyn Communicator) -> Outcome {
     })?;
     ensure(wrong(i64::MIN.into(), u64::MAX.into(), 1.into()), || {
         "too many integers".into()
-    })
+    })?;
+    let (least, most) = (Number::Int(i128::MIN), Number::Int(i128::MAX));
+    ensure(wrong(least, most, 1.into()), || "all integers".into())?;
+    ensure(wrong(most, least, (-1).into()), || {
+        "all integers, down".into()
+    })?;
+    let one = LocalArray::<f64, Ix1, _>::arange(most, 0, least, "b", comm)?;
+    same(one.global_shape(), [1].as_slice(), "the longest step")
 }
 
 fn linspace_call<T: Close>(call: &Call, comm: &dyn Communicator) -> Outcome

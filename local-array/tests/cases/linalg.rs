@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use dist_comm::Communicator;
+use dist_maps::{Distribution, Index};
 use half::f16;
 use local_array::{
     Arithmetic, ArrayError, CrossAxes, Dot, LocalArray, MatMul, SlidingMode, convolve, correlate,
@@ -400,6 +401,40 @@ fn arguments_that_differ_are_refused_everywhere(comm: &dyn Communicator) -> Outc
     };
     refused(convolve(&v, &v, mode).err(), ["mode", "Full", "Same"])?;
     refused(correlate(&v, &v, mode).err(), ["mode", "Full", "Same"])?;
+    // a second factor that lies otherwise on one rank
+    let lies = |shape: &[u64]| {
+        let over = Distribution::over(comm.size()).shape(shape.to_vec());
+        let builder = if odd { over.cyclic(0) } else { over.block(0) };
+        Ok::<_, ArrayError>(LocalArray::<f64, IxDyn, _>::zeros(&builder.build()?, comm)?)
+    };
+    let w = lies(&[7])?.into_dimensionality::<Ix1>()?;
+    let b = lies(&[3, 3])?;
+    let n = b.view().into_dyn().into_dimensionality::<Ix2>()?;
+    let m = a.view().into_dyn().into_dimensionality::<Ix2>()?;
+    let differ = ["factors", "cyclic", "block"];
+    refused(v.dot(&w).err(), differ)?;
+    refused(vdot(&v, &w).err(), differ)?;
+    refused(outer(&v, &w).err(), differ)?;
+    refused(m.dot(&n).err(), differ)?;
+    refused(v.reproducible().dot(&w).err(), differ)?;
+    refused(v.reproducible().vdot(&w).err(), differ)?;
+    refused(m.reproducible().dot(&n).err(), differ)?;
+    refused(tensordot(&a, &b, 1).err(), ["axes", "cyclic", "block"])?;
+    refused(cross(&a, &b, -1).err(), ["axes", "cyclic", "block"])?;
+    refused(
+        convolve(&v, &w, SlidingMode::Full).err(),
+        ["mode", "cyclic", "block"],
+    )?;
+    let both = a.covariance().with(&b).cov().err();
+    refused(both, ["covariance", "cyclic", "block"])?;
+    let mut out = lies(&[3, 3])?;
+    refused(a.cumsum_into(0, &mut out).err(), ["out", "cyclic", "block"])?;
+    let mut target = lies(&[7])?.into_dimensionality::<Ix1>()?;
+    let all: [Index; 1] = [(..).into()];
+    refused(
+        target.set_slice(&all, &v).err(),
+        ["items", "cyclic", "block"],
+    )?;
     // The ranks are still in step.
     same(vdot(&v, &v)?, v.dot(&v)?, "vdot")
 }
