@@ -108,7 +108,7 @@ pub trait Communicator: Send + Sync {
     ///
     /// # Errors
     /// As [`send`](Self::send) and [`recv`](Self::recv). Peers of a rank that fails and stays may learn of it only by waiting
-    /// in vain.
+    /// in vain; that it lacks memory can be agreed on before, see [`reserve`](Self::reserve).
     fn exchange(
         &self,
         tag: u32,
@@ -117,6 +117,37 @@ pub trait Communicator: Send + Sync {
         job: &mut dyn ExchangeJob,
         workspace: &mut Workspace,
     ) -> Result<(), CommError>;
+
+    /// Makes `workspace` large enough for an [`exchange`](Self::exchange) of these messages, which then takes no memory that
+    /// grows with their lengths. Local.
+    ///
+    /// What fails here fails before any message is sent, so the ranks can [`agree`](crate::agree::agree) on it:
+    ///
+    /// ```
+    /// use dist_comm::agree::{Agreed, agree};
+    /// use dist_comm::{Communicator, Message, ThreadComm, Workspace};
+    ///
+    /// let outcomes = ThreadComm::run(2, |comm| {
+    ///     // More than there is, on one rank.
+    ///     let len = if comm.rank() == 1 { usize::MAX / 2 } else { 8 };
+    ///     let messages = [Message { peer: 1 - comm.rank(), len }];
+    ///     let reserved = comm.reserve(&messages, &messages, &mut Workspace::new());
+    ///     Ok::<Agreed, Agreed>(agree(comm, reserved).expect_err("rank 1 has no such memory"))
+    /// })?;
+    /// assert_eq!((outcomes[0].rank, &outcomes[0]), (1, &outcomes[1]));
+    /// # Ok::<(), dist_comm::RunError<Agreed>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CommError::Allocation`].
+    fn reserve(
+        &self,
+        sends: &[Message],
+        recvs: &[Message],
+        workspace: &mut Workspace,
+    ) -> Result<(), CommError> {
+        workspace.buffers(self.rank(), sends, recvs).map(drop)
+    }
 
     /// Lends `mine` to every rank for the time of `read`, which gets the slices of all ranks, by rank, without a copy.
     /// Returns only after every rank has finished reading. Collective; lengths may differ.
@@ -192,6 +223,14 @@ macro_rules! communicator_by_reference {
                 workspace: &mut Workspace,
             ) -> Result<(), CommError> {
                 (**self).exchange(tag, sends, recvs, job, workspace)
+            }
+            fn reserve(
+                &self,
+                sends: &[Message],
+                recvs: &[Message],
+                workspace: &mut Workspace,
+            ) -> Result<(), CommError> {
+                (**self).reserve(sends, recvs, workspace)
             }
             fn lend(&self, mine: &[u8], read: &mut dyn FnMut(&[&[u8]])) -> Result<bool, CommError> {
                 (**self).lend(mine, read)

@@ -375,6 +375,16 @@ impl Communicator for ThreadComm {
         mail::exchange(&self.group, self.rank, tag, (sends, recvs), job, workspace)
     }
 
+    fn reserve(
+        &self,
+        sends: &[Message],
+        _recvs: &[Message],
+        workspace: &mut Workspace,
+    ) -> Result<(), CommError> {
+        // What is received is read from the memory of its sender.
+        workspace.sends.cut(sends, self.rank).map(drop)
+    }
+
     fn lend(&self, mine: &[u8], read: &mut dyn FnMut(&[&[u8]])) -> Result<bool, CommError> {
         self.meet(Call::new(Operation::Lend), &[mine], |met| {
             read(&met.all().collect::<Vec<_>>());

@@ -204,6 +204,14 @@ impl Communicator for CartComm {
     ) -> Result<(), CommError> {
         self.comm.exchange(tag, sends, recvs, job, workspace)
     }
+    fn reserve(
+        &self,
+        sends: &[Message],
+        recvs: &[Message],
+        workspace: &mut Workspace,
+    ) -> Result<(), CommError> {
+        self.comm.reserve(sends, recvs, workspace)
+    }
     fn lend(&self, mine: &[u8], read: &mut dyn FnMut(&[&[u8]])) -> Result<bool, CommError> {
         self.comm.lend(mine, read)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dap_protocol::Element;
-use dist_comm::{Communicator, ExchangeJob, Workspace};
+use dist_comm::{Communicator, ExchangeJob};
 use dist_maps::copy::{CopyError, Layout};
 use dist_maps::{Corners, Distribution, HaloPlan};
 use ndarray::{DataMut, Dimension};
@@ -47,7 +47,6 @@ pub struct HaloExchanger<C> {
     plan: HaloPlan,
     comm: C,
     messages: Messages,
-    workspace: Workspace,
 }
 
 impl<C: Communicator> HaloExchanger<C> {
@@ -101,7 +100,6 @@ impl<C: Communicator> HaloExchanger<C> {
             plan,
             comm,
             messages: Messages::default(),
-            workspace: Workspace::new(),
         })
     }
 
@@ -147,8 +145,6 @@ impl<C: Communicator> HaloExchanger<C> {
         elements: &mut [T],
         layout: &Layout,
     ) -> Result<(), ArrayError> {
-        self.messages
-            .fit(self.plan.sends(), self.plan.recvs(), size_of::<T>())?;
         let mut job = Job {
             plan: &self.plan,
             elements,
@@ -158,9 +154,9 @@ impl<C: Communicator> HaloExchanger<C> {
         if self.comm.size() == 1 {
             job.local();
         } else {
-            let (sends, recvs) = (&self.messages.sends, &self.messages.recvs);
-            self.comm
-                .exchange(TAG, sends, recvs, &mut job, &mut self.workspace)?;
+            let transfers = (self.plan.sends(), self.plan.recvs());
+            self.messages
+                .exchange(&self.comm, TAG, transfers, size_of::<T>(), &mut job)?;
         }
         Ok(job.outcome?)
     }

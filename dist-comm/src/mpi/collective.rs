@@ -277,6 +277,15 @@ impl Communicator for MpiComm {
         message::exchange(self, tag, (sends, recvs), job, workspace)
     }
 
+    fn reserve(
+        &self,
+        sends: &[Message],
+        recvs: &[Message],
+        workspace: &mut Workspace,
+    ) -> Result<(), CommError> {
+        message::reserve(self, (sends, recvs), workspace)
+    }
+
     fn lend(&self, mine: &[u8], read: &mut dyn FnMut(&[&[u8]])) -> Result<bool, CommError> {
         shared::lend(&self.inner, mine, read)
     }

@@ -183,6 +183,37 @@ pub(super) fn recv(comm: &MpiComm, from: usize, tag: u32, buf: &mut [u8]) -> Res
     })
 }
 
+/// Makes room for all that [`exchange`] cuts: every long message may have to travel apart.
+pub(super) fn reserve(
+    comm: &MpiComm,
+    (sends, recvs): (&[Message], &[Message]),
+    workspace: &mut Workspace,
+) -> Result<(), CommError> {
+    let rank = comm.inner.rank;
+    workspace.recvs.cut(longest(recvs), rank)?;
+    let buffers = sends.iter().flat_map(|&message| {
+        let apart = if message.len <= INLINE {
+            0
+        } else {
+            message.len
+        };
+        frame_and_apart(message, message.len - apart, apart)
+    });
+    let buffers: Vec<Message> = buffers.collect();
+    workspace.sends.cut(&buffers, rank).map(drop)
+}
+
+/// The longest message, if there is one; one buffer serves all.
+fn longest(messages: &[Message]) -> &[Message] {
+    let longest = messages.iter().max_by_key(|message| message.len);
+    longest.map_or(&[], slice::from_ref)
+}
+
+/// The buffers of one message to send: its frame, and its bytes where they travel apart.
+fn frame_and_apart(message: Message, inline: usize, apart: usize) -> [Message; 2] {
+    [HEAD + inline, apart].map(|len| Message { len, ..message })
+}
+
 pub(super) fn exchange(
     comm: &MpiComm,
     tag: u32,
@@ -195,9 +226,7 @@ pub(super) fn exchange(
     check_peers(recvs, inner.rank, inner.size)?;
     let operation = Operation::Exchange;
     let (at, _doing) = inner.begin(operation, tag)?;
-    let longest = recvs.iter().max_by_key(|message| message.len);
-    let longest = longest.map_or(&[][..], slice::from_ref);
-    let mut recv_buffers = workspace.recvs.cut(longest, inner.rank)?;
+    let mut recv_buffers = workspace.recvs.cut(longest(recvs), inner.rank)?;
     let buf = recv_buffers.first_mut().map_or(&mut [][..], |buf| buf);
     // Not the workspace's for the time being: if a receiver has left, MPI keeps them.
     let mut send_memory = mem::take(&mut workspace.sends);
@@ -213,14 +242,13 @@ pub(super) fn exchange(
             place.map_or_else(|| Where::Apart(inner.next_tag()), Where::Mailbox)
         })
         .collect();
-    // For each message its frame, and its bytes where they travel apart.
     let buffers = sends.iter().zip(&places).flat_map(|(&message, place)| {
         let (inline, apart) = match place {
             Where::Inline => (message.len, 0),
             Where::Mailbox(_) => (0, 0),
             Where::Apart(_) => (0, message.len),
         };
-        [HEAD + inline, apart].map(|len| Message { len, ..message })
+        frame_and_apart(message, inline, apart)
     });
     let buffers: Vec<Message> = buffers.collect();
     let mut send_buffers = send_memory.cut(&buffers, inner.rank)?.into_iter();

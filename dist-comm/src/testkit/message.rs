@@ -146,8 +146,15 @@ fn exchange(
         local: 0,
         verdict: Ok(()),
     };
+    comm.reserve(sends, recvs, workspace).map_err(text)?;
+    let reserved = workspace.capacity();
     comm.exchange(7, sends, recvs, &mut job, workspace)
         .map_err(text)?;
+    same(
+        "buffers after the exchange",
+        &workspace.capacity(),
+        &reserved,
+    )?;
     job.verdict?;
     same("local", &job.local, &1)?;
     same("packed", &job.packed, &(0..sends.len()).collect())?;

@@ -60,6 +60,10 @@ pub(super) const CASES: &[CommunicatorCase] = &[
         run: exchange_length,
     },
     Case {
+        name: "buffers that nobody has are an error before anything is sent",
+        run: too_long_messages,
+    },
+    Case {
         name: "memory that nobody has is an error on all ranks",
         run: too_much_memory,
     },
@@ -427,6 +431,24 @@ impl ExchangeJob for Keep {
     fn unpack(&mut self, i: usize, buf: &[u8]) {
         self.0.push((i, buf.to_vec()));
     }
+}
+
+fn too_long_messages(comm: &dyn Communicator) -> Verdict {
+    let mut workspace = Workspace::new();
+    let peer = (comm.rank() + 1) % comm.size();
+    for lens in [&[usize::MAX / 4][..], &[usize::MAX / 2; 3]] {
+        if comm.size() == 1 {
+            break; // nobody to write to
+        }
+        let messages: Vec<_> = lens.iter().map(|&len| Message { peer, len }).collect();
+        let outcome = comm.reserve(&messages, &[], &mut workspace);
+        let lacks = matches!(
+            outcome,
+            Err(CommError::Allocation { operation: Operation::Exchange, rank, .. }) if rank == comm.rank()
+        );
+        holds("reserve says that there is no such memory", lacks)?;
+    }
+    Ok(())
 }
 
 fn exchange_length(comm: &dyn Communicator) -> Verdict {

@@ -51,13 +51,11 @@ fn moved<const N: usize>(
         dst: (items_mut(dst), &dst_layout),
         outcome: Ok(()),
     };
-    comm.exchange(
-        TAG,
-        &messages(plan.sends()),
-        &messages(plan.recvs()),
-        &mut job,
-        &mut Workspace::new(),
-    )?;
+    let (sends, recvs) = (messages(plan.sends()), messages(plan.recvs()));
+    let mut workspace = Workspace::new();
+    // Before any message travels: a rank that lacked memory later would leave its peers waiting.
+    agree(comm, comm.reserve(&sends, &recvs, &mut workspace))?;
+    comm.exchange(TAG, &sends, &recvs, &mut job, &mut workspace)?;
     agree(comm, job.outcome)?;
     let elements = plan.sent() as u64 + plan.received() as u64;
     Ok(elements * N as u64)

@@ -99,6 +99,14 @@ impl Communicator for Doomed<'_> {
     ) -> Result<(), CommError> {
         self.call()?.exchange(tag, sends, recvs, job, workspace)
     }
+    fn reserve(
+        &self,
+        sends: &[Message],
+        recvs: &[Message],
+        workspace: &mut Workspace,
+    ) -> Result<(), CommError> {
+        self.comm.reserve(sends, recvs, workspace) // local
+    }
     fn lend(&self, mine: &[u8], read: &mut dyn FnMut(&[&[u8]])) -> Result<bool, CommError> {
         self.call()?.lend(mine, read)
     }

@@ -1,31 +1,57 @@
-//! [`Messages`]: what a plan sends and receives, in bytes.
+//! [`Messages`]: what a plan sends and receives, in bytes, and the memory for it.
 
-use dist_comm::Message;
+use dist_comm::agree::agree;
+use dist_comm::{Communicator, ExchangeJob, Message, Workspace};
 use dist_maps::Transfer;
 use dist_maps::copy::CopyError;
 
-/// The messages of a plan, for elements of one size.
+use crate::ArrayError;
+
+/// The messages of a plan, for elements of one size, with their buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     element: usize,
-    pub(crate) sends: Vec<Message>,
-    pub(crate) recvs: Vec<Message>,
+    sends: Vec<Message>,
+    recvs: Vec<Message>,
+    workspace: Workspace,
 }
 
 impl Messages {
-    /// Makes them anew when the elements have another size than before.
-    pub(crate) fn fit(
+    /// Carries out `job`. Collective; all ranks have elements of the same size.
+    ///
+    /// Where that size is another one than before, the ranks first agree that each has memory for its messages: a rank that
+    /// lacks it once messages travel would leave its peers waiting.
+    pub(crate) fn exchange(
         &mut self,
-        sends: &[Transfer],
-        recvs: &[Transfer],
+        comm: &(impl Communicator + ?Sized),
+        tag: u32,
+        (sends, recvs): (&[Transfer], &[Transfer]),
         element: usize,
-    ) -> Result<(), CopyError> {
+        job: &mut dyn ExchangeJob,
+    ) -> Result<(), ArrayError> {
         if self.element != element {
-            self.sends = messages(sends, element)?;
-            self.recvs = messages(recvs, element)?;
+            self.element = 0; // none, so that after a failure all ranks agree again
+            agree(comm, self.fit(comm, (sends, recvs), element))?;
             self.element = element;
         }
-        Ok(())
+        let Self {
+            sends,
+            recvs,
+            workspace,
+            ..
+        } = self;
+        Ok(comm.exchange(tag, sends, recvs, job, workspace)?)
+    }
+
+    fn fit(
+        &mut self,
+        comm: &(impl Communicator + ?Sized),
+        (sends, recvs): (&[Transfer], &[Transfer]),
+        element: usize,
+    ) -> Result<(), ArrayError> {
+        self.sends = messages(sends, element)?;
+        self.recvs = messages(recvs, element)?;
+        Ok(comm.reserve(&self.sends, &self.recvs, &mut self.workspace)?)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use dap_protocol::Element;
-use dist_comm::{Communicator, ExchangeJob, Workspace};
+use dist_comm::{Communicator, ExchangeJob};
 use dist_maps::copy::{CopyError, Layout};
 use dist_maps::{Distribution, RedistPlan, Redistribution};
 use ndarray::{ArrayView, ArrayViewMut, Data, DataMut, Dimension};
@@ -56,7 +56,6 @@ pub struct Redistributor<C> {
     /// The source buffers of the peers that this rank receives from, in the order of `plan.recvs()`.
     peers: Vec<Layout>,
     messages: Messages,
-    workspace: Workspace,
 }
 
 impl<C: Communicator> Redistributor<C> {
@@ -156,7 +155,6 @@ impl<C: Communicator> Redistributor<C> {
             stored,
             peers,
             messages: Messages::default(),
-            workspace: Workspace::new(),
         })
     }
 
@@ -254,17 +252,15 @@ impl<C: Communicator> Redistributor<C> {
         src: (&[T], &Layout),
         dst: (&mut [T], &Layout),
     ) -> Result<(), ArrayError> {
-        self.messages
-            .fit(self.plan.sends(), self.plan.recvs(), size_of::<T>())?;
         let mut job = Job {
             plan: &self.plan,
             src,
             dst,
             outcome: Ok(()),
         };
-        let (sends, recvs) = (&self.messages.sends, &self.messages.recvs);
-        self.comm
-            .exchange(TAG, sends, recvs, &mut job, &mut self.workspace)?;
+        let transfers = (self.plan.sends(), self.plan.recvs());
+        self.messages
+            .exchange(&self.comm, TAG, transfers, size_of::<T>(), &mut job)?;
         Ok(job.outcome?)
     }
 }

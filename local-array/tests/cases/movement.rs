@@ -4,12 +4,13 @@ use dap_protocol::Element;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
 use half::f16;
-use local_array::{ArrayError, LocalArray, Redistributor, SharedArray};
+use local_array::{ArrayError, HaloExchanger, LocalArray, Redistributor, SharedArray};
 use ndarray::{Array, Ix1, Ix2, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 
 use super::plain::{self, Kind, SHAPES, cells, flat, zoo};
 use super::support::arrays::{check, numbered};
+use super::support::counting::Counting;
 use super::{Outcome, ensure, same};
 
 cases! {
@@ -21,6 +22,7 @@ cases! {
     different_targets_are_refused_everywhere,
     different_sources_are_refused_everywhere,
     nothing_is_listed_of_an_array_without_elements,
+    a_rank_without_memory_for_its_messages_is_an_error_on_all,
 }
 
 fn redistribution_moves_every_element(comm: &dyn Communicator) -> Outcome {
@@ -329,4 +331,49 @@ fn nothing_is_listed_of_an_array_without_elements(comm: &dyn Communicator) -> Ou
         }),
         "no least element",
     )
+}
+
+fn a_rank_without_memory_for_its_messages_is_an_error_on_all(comm: &dyn Communicator) -> Outcome {
+    if comm.size() == 1 {
+        return Ok(()); // no messages
+    }
+    let poor = comm.size() - 1;
+    let counting = Counting::new(comm);
+    let comm: &dyn Communicator = &counting;
+    let over = || Distribution::over(comm.size()).shape([24, 10]);
+    let (rows, columns) = (over().block(0).build()?, over().cyclic(1).build()?);
+    let padded = over().block(0).padding(1).build()?;
+    let mut change = Redistributor::new(&rows, &columns, comm)?;
+    let mut halo = HaloExchanger::new(&padded, comm)?;
+    let (a, mut b) = (
+        numbered(&rows, comm)?,
+        LocalArray::full(&columns, comm, -9)?,
+    );
+    let mut c = numbered(&padded, comm)?;
+    c.exchange_halo()?;
+    let filled = c.local().to_owned();
+    c.local_mut().fill(-9);
+    c.owned_mut().assign(&numbered(&padded, comm)?.owned());
+    let before = c.local().to_owned();
+    for round in 0..2 {
+        counting.set_poor(comm.rank() == poor);
+        for outcome in [change.execute(&a, &mut b), halo.exchange(&mut c)] {
+            let Err(ArrayError::Agreed(agreed)) = outcome else {
+                return Err(format!("round {round}: {outcome:?}").into());
+            };
+            same(&(agreed.rank, agreed.failed), &(poor, vec![poor]), "who")?;
+            ensure(agreed.cause.contains("could not allocate"), || agreed.cause)?;
+        }
+        ensure(b.local().iter().all(|&x| x == -9), || "moved".to_owned())?;
+        same(c.local(), before.view(), "moved")?;
+    }
+    counting.set_poor(false);
+    change.execute(&a, &mut b)?;
+    check(&b, |x| x, Some(-9), "with memory again")?;
+    halo.exchange(&mut c)?;
+    same(c.local(), filled.view(), "with memory again")?;
+    // What was had once is had again: nothing to agree on.
+    counting.set_poor(comm.rank() == poor);
+    change.execute(&a, &mut b)?;
+    Ok(halo.exchange(&mut c)?)
 }

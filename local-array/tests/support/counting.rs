@@ -1,15 +1,18 @@
 //! [`Counting`]: a communicator that counts the bytes that a rank receives from others.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use dist_comm::{CommError, Communicator, ExchangeJob, Message, Reduction, SharedBytes, Workspace};
+use dist_comm::{
+    CommError, Communicator, ExchangeJob, Message, Operation, Reduction, SharedBytes, Workspace,
+};
 
 /// Another communicator, and how many bytes its rank was sent. Memory is never lent, so that all that is moved is counted.
 #[derive(Clone)]
 pub struct Counting<C> {
     comm: C,
     received: Arc<AtomicUsize>,
+    is_poor: Arc<AtomicBool>,
 }
 
 impl<C: Communicator> Counting<C> {
@@ -17,7 +20,13 @@ impl<C: Communicator> Counting<C> {
         Self {
             comm,
             received: Arc::default(),
+            is_poor: Arc::default(),
         }
+    }
+
+    /// Whether this rank lacks the memory for its messages from now on.
+    pub fn set_poor(&self, is_poor: bool) {
+        self.is_poor.store(is_poor, Ordering::Relaxed);
     }
 
     /// Bytes received since the last call, by groups that were split off too.
@@ -103,6 +112,7 @@ impl<C: Communicator> Communicator for Counting<C> {
         let counted = group.map(|comm| Counting {
             comm,
             received: self.received.clone(),
+            is_poor: self.is_poor.clone(),
         });
         Ok(counted.map(|comm| Box::new(comm) as Box<dyn Communicator>))
     }
@@ -126,6 +136,22 @@ impl<C: Communicator> Communicator for Counting<C> {
     ) -> Result<(), CommError> {
         self.count(recvs.iter().map(|message| message.len).sum());
         self.comm.exchange(tag, sends, recvs, job, workspace)
+    }
+
+    fn reserve(
+        &self,
+        sends: &[Message],
+        recvs: &[Message],
+        workspace: &mut Workspace,
+    ) -> Result<(), CommError> {
+        if self.is_poor.load(Ordering::Relaxed) {
+            return Err(CommError::Allocation {
+                operation: Operation::Exchange,
+                rank: self.rank(),
+                bytes: sends.iter().chain(recvs).map(|one| one.len as u64).sum(),
+            });
+        }
+        self.comm.reserve(sends, recvs, workspace)
     }
 
     fn lend(&self, _mine: &[u8], _read: &mut dyn FnMut(&[&[u8]])) -> Result<bool, CommError> {
