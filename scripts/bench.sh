@@ -94,7 +94,7 @@ if wanted array; then
         for ranks in 1 $BENCH_MPI; do PEER_REPETITIONS=5 PEER_BUDGET=0.5 array "$round" "$ranks" "reduce element" local; done
     done
     for ranks in 1 $BENCH_MPI; do PEER_REPETITIONS=11 PEER_BUDGET=10 array once "$ranks" dot dot; done
-    PEER_REPETITIONS=5 PEER_BUDGET=100 array once 2 sort sort
+    PEER_REPETITIONS=5 PEER_BUDGET=60 array once 2 sort sort
 fi
 if wanted dnpy; then
     for folder in $BENCH_DIRS; do
