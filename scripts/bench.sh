@@ -91,7 +91,7 @@ array() { # FOLDER RANKS PARTS: repetitions and seconds of a peer's case, and cr
 if wanted array; then
     array_bench=$(binary local-array array)
     for round in $(seq "$ARRAY_ROUNDS"); do
-        for ranks in 1 $BENCH_MPI; do PEER_REPETITIONS=5 PEER_BUDGET=0.5 array "$round" "$ranks" "reduce element" local; done
+        for ranks in 1 $BENCH_MPI; do PEER_REPETITIONS=4 PEER_BUDGET=0.5 array "$round" "$ranks" "reduce element" local; done
     done
     for ranks in 1 $BENCH_MPI; do PEER_REPETITIONS=11 PEER_BUDGET=10 array once "$ranks" dot dot; done
     PEER_REPETITIONS=5 PEER_BUDGET=60 array once 2 sort sort
