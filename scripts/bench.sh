@@ -2,7 +2,8 @@
 # Our criterion groups and their peers, in turn, in one run. Output in out/bench: peers.jsonl, results.json
 # (all medians), report.txt (the ratios), criterion*/report/index.html.
 #   ONLY="maps plan redist halo dnpy array"  some groups          BENCH_MPI="2 4"    rank counts under MPI
-#   HEAT_PYTHON=python  a Python with NumPy, mpi4py and Heat (PyTorch, gigabytes), for its sort
+#   HEAT_PYTHON=python  a Python with NumPy, mpi4py and Heat (PyTorch, gigabytes), for group array
+#   ARRAY_ROUNDS=3      how often ours and the peers of group array take turns
 #   BENCH_DIRS="/dev/shm out/bench"    where files go       BENCH_MIB="64 512" sizes of the .npy files
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
@@ -10,6 +11,7 @@ ONLY=${ONLY:-maps plan redist halo dnpy array}
 BENCH_MPI=${BENCH_MPI:-2 4}
 BENCH_DIRS=${BENCH_DIRS:-/dev/shm out/bench}
 BENCH_MIB=${BENCH_MIB:-64 512}
+ARRAY_ROUNDS=${ARRAY_ROUNDS:-3}
 out=$PWD/out/bench
 rm -rf "$out"
 mkdir -p "$out"
@@ -19,7 +21,7 @@ install $MPI_PACKAGES python3-venv libfftw3-dev libfftw3-mpi-dev python3-petsc4p
 failed=
 wanted() { [[ " $ONLY " == *" $1 "* ]]; }
 absent() { printf '{"missing": "%s", "why": "%s"}\n' "$1" "$2" | tee -a "$out/peers.jsonl"; }
-peer() { "$@" 2>>"$out/peers.log" </dev/null | grep '^{' | tee -a "$out/peers.jsonl"; }
+peer() { "$@" 2>>"$out/peers.log" </dev/null | grep '^{' | tee -a "${peers:-$out/peers.jsonl}"; }
 
 # Features of a crate's benches: all that this machine can build, and no kernels of others.
 features() { if [ "$1" != local-array ]; then echo --all-features; elif have_mpi; then echo --features mpi; fi; }
@@ -75,13 +77,24 @@ for group in redist halo; do
         if [ "$group" = redist ] && [ -n "$scalapack" ]; then peer timeout 600 "${MPIRUN[@]}" -n "$ranks" "$scalapack" 4096; fi
     done
 done
+# Ours on threads and under MPI, then the peers, at one rank count, into one folder: what is compared stands seconds apart.
+array() { # FOLDER RANKS PARTS: repetitions and seconds of a peer's case, and criterion's, by environment
+    local folder=$out/array/$1 peers=$out/array/$1/peers.jsonl
+    mkdir -p "$folder"
+    echo "== array, $3, $2 rank(s), $1 ($SECONDS s)"
+    export CRITERION_HOME=$folder/criterion ARRAY_PARTS=$3 ARRAY_RANKS=$2
+    "$array_bench" --bench --noplot --warm-up-time 0.1 --measurement-time 0.2 --nresamples 1000 >>"$out/array.log" 2>&1 || failed="$failed array(threads $2)"
+    have_mpi || { absent "MPI at $2 ranks" "$MPI_PACKAGES"; return; }
+    timeout 600 "${MPIRUN[@]}" -n "$2" "$array_bench" --bench --noplot --warm-up-time 0.1 --measurement-time 0.2 --nresamples 1000 >>"$out/array.log" 2>&1 || failed="$failed array(mpi $2)"
+    [ -z "$python" ] || [ "${mpi4py:-}" = no ] || peer timeout 600 "${MPIRUN[@]}" -n "$2" "${HEAT_PYTHON:-$python}" benches/peers/arrays.py "${4},heat"
+}
 if wanted array; then
-    criterion threads local-array array
-    for ranks in 1 $BENCH_MPI; do
-        have_mpi || { absent "MPI at $ranks ranks" "$MPI_PACKAGES"; continue; }
-        mpi_criterion "$ranks" local-array array
-        if [ -n "$python" ] && [ "${mpi4py:-}" != no ]; then peer timeout 900 "${MPIRUN[@]}" -n "$ranks" "${HEAT_PYTHON:-$python}" benches/peers/array.py; fi
+    array_bench=$(binary local-array array)
+    for round in $(seq "$ARRAY_ROUNDS"); do
+        for ranks in 1 $BENCH_MPI; do PEER_REPETITIONS=4 PEER_BUDGET=0.5 array "$round" "$ranks" "reduce element" local; done
     done
+    for ranks in 1 $BENCH_MPI; do PEER_REPETITIONS=11 PEER_BUDGET=10 array once "$ranks" dot dot; done
+    PEER_REPETITIONS=5 PEER_BUDGET=60 array once 2 sort sort
 fi
 if wanted dnpy; then
     for folder in $BENCH_DIRS; do
@@ -93,5 +106,6 @@ if wanted dnpy; then
     done
 fi
 scripts/bench_report.py "$out" | tee "$out/report.txt"
+[ ! -d "$out/array" ] || scripts/bench_array_report.py "$out/array" | tee -a "$out/report.txt"
 [ -z "$failed" ] || echo "failed:$failed"
 [ -z "$failed" ]

@@ -1,8 +1,9 @@
-//! Element-wise operations; the limit is a plain loop over the same slices.
+//! Element-wise operations; the limit is a plain loop over the same slices, into an array that is there or a fresh one.
 
 use std::hint::black_box;
 
 use dist_comm::Communicator;
+use large_pages::prefer_large_pages;
 use local_array::ufunc;
 
 use crate::ranks::Bench;
@@ -55,4 +56,41 @@ pub fn run<C: Communicator>(bench: &mut Bench<'_, C>, n: u64) {
         ours *= *black_box(&mut same);
     });
     assert_eq!(ours.local(), local);
+
+    let mut fresh = |what: &str, moved: u64, limit: &mut dyn FnMut(), ours: &mut dyn FnMut()| {
+        let limit: (&str, &mut dyn FnMut()) = ("limit: plain loop", limit);
+        crate::pair(bench, (&name(what), moved * bytes), limit, ours);
+    };
+    fresh(
+        "add-fresh",
+        3,
+        &mut || {
+            let pairs = black_box(x).iter().zip(black_box(y));
+            collected(pairs.map(|(x, y)| x + y));
+        },
+        &mut || drop(black_box((&a + &b).expect("alike"))),
+    );
+    fresh(
+        "sqrt-fresh",
+        2,
+        &mut || collected(black_box(x).iter().map(|x| x.sqrt())),
+        &mut || drop(black_box(a.sqrt())),
+    );
+    fresh(
+        "scale-fresh",
+        2,
+        &mut || {
+            let factor = black_box(2.0);
+            collected(black_box(x).iter().map(|x| x * factor));
+        },
+        &mut || drop(black_box(&a * black_box(2.0))),
+    );
+}
+
+/// Numbers written to fresh memory, in large pages, as an array's is.
+fn collected(numbers: impl ExactSizeIterator<Item = f64>) {
+    let mut fresh = Vec::with_capacity(numbers.len());
+    prefer_large_pages(fresh.spare_capacity_mut());
+    fresh.extend(numbers);
+    drop(black_box(fresh));
 }

@@ -1,6 +1,7 @@
 //! Element-wise operations, reductions, products and sorting, against plain loops and kernels over the same local bytes.
 //!
 //! `ARRAY_N` (8192): rows and columns; `DOT_N` (2048): of the matrices; `SORT_N` (10⁸): elements to sort.
+//! `ARRAY_PARTS` (`reduce element dot sort`): what is measured; `ARRAY_RANKS` (`1 2 4`): on how many threads.
 #![allow(missing_docs, unreachable_pub, reason = "a benchmark")]
 
 mod element;
@@ -17,6 +18,7 @@ use ndarray::Ix2;
 use ranks::{Bench, Job, Measure};
 
 struct Arrays {
+    parts: String,
     n: u64,
     dot: u64,
     sort: u64,
@@ -55,23 +57,30 @@ fn pair<C: Communicator>(
 
 impl Job for Arrays {
     fn run<C: Communicator>(&self, bench: &mut Bench<'_, C>) {
-        reduce::run(bench, self.n);
-        element::run(bench, self.n);
-        product::run(bench, self.dot);
         bench.samples = 10;
-        sort::run(bench, self.sort);
+        for part in self.parts.split_whitespace() {
+            match part {
+                "reduce" => reduce::run(bench, self.n),
+                "element" => element::run(bench, self.n),
+                "dot" => product::run(bench, self.dot),
+                "sort" => sort::run(bench, self.sort),
+                other => panic!("no part {other}: reduce, element, dot, sort"),
+            }
+        }
     }
 }
 
 fn main() {
-    let number = |name: &str, otherwise| {
-        let given = std::env::var(name).ok().and_then(|n| n.parse().ok());
-        given.unwrap_or(otherwise)
-    };
+    let text =
+        |name: &str, otherwise: &str| std::env::var(name).unwrap_or_else(|_| otherwise.to_owned());
+    let number = |name: &str, otherwise| text(name, "").parse().unwrap_or(otherwise);
     let job = Arrays {
+        parts: text("ARRAY_PARTS", "reduce element dot sort"),
         n: number("ARRAY_N", 8192),
         dot: number("DOT_N", 2048),
         sort: number("SORT_N", 100_000_000),
     };
-    ranks::main(&job, &[1, 2, 4]);
+    let ranks = text("ARRAY_RANKS", "1 2 4");
+    let ranks = ranks.split_whitespace().map(|n| n.parse().expect("ranks"));
+    ranks::main(&job, &ranks.collect::<Vec<usize>>());
 }
