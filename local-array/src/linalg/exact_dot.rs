@@ -202,7 +202,7 @@ where
     C: Communicator + Clone,
 {
     let comm = a.comm();
-    let (rows, columns) = dealt.factors(a, b)?;
+    let [rows, columns] = dealt.factors(a, b)?;
     let (width, count) = (columns.ncols(), rows.nrows() * columns.ncols());
     let made = LocalArray::<T, Ix2, C>::zeros(target, comm.clone())
         .and_then(|product| Ok((product, room(count, comm.rank())?)));
@@ -210,7 +210,7 @@ where
     sums.resize(count, NOTHING);
     let panels = rows.axis_chunks_iter(Axis(1), STEP);
     for (rows, columns) in panels.zip(columns.axis_chunks_iter(Axis(0), STEP)) {
-        add_panel(rows, columns, (&mut sums, width));
+        add_panel(&rows, &columns, (&mut sums, width));
     }
     let merge = |sum: &mut Sum, more: &Sum| {
         sum.iter_mut()
@@ -228,8 +228,8 @@ where
 
 /// Adds the products of rows and columns to sums in lines of `width`.
 fn add_panel<T: Parts>(
-    rows: ArrayView2<'_, T>,
-    columns: ArrayView2<'_, T>,
+    rows: &ArrayView2<'_, T>,
+    columns: &ArrayView2<'_, T>,
     (sums, width): (&mut [Sum], usize),
 ) {
     let len = rows.ncols().max(1);
@@ -266,7 +266,7 @@ where
         let (rows, columns) = panels(target, &axes, k, panel)?;
         let rows: LocalArray<T, Ix2, C> = moved_to(a, &rows)?;
         let columns: LocalArray<T, Ix2, C> = moved_to(b, &columns)?;
-        add_panel(rows.local(), columns.local(), (&mut *sums, width));
+        add_panel(&rows.local(), &columns.local(), (&mut *sums, width));
     }
     Ok(())
 }

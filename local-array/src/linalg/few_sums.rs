@@ -117,19 +117,18 @@ impl Dealt {
     }
 
     /// What this rank has of the two factors: all rows of some columns, and all columns of those rows. Collective.
-    #[expect(clippy::type_complexity, reason = "two matrices")]
     pub(super) fn factors<'a, T, S1, S2, C>(
         &self,
         a: &'a LocalArrayBase<S1, Ix2, C>,
         b: &'a LocalArrayBase<S2, Ix2, C>,
-    ) -> Result<(CowArray<'a, T, Ix2>, CowArray<'a, T, Ix2>), ArrayError>
+    ) -> Result<[CowArray<'a, T, Ix2>; 2], ArrayError>
     where
         T: Element,
         S1: Data<Elem = T>,
         S2: Data<Elem = T>,
         C: Communicator + Clone,
     {
-        Ok((own(a, &self.a)?, own(b, &self.b)?))
+        Ok([own(a, &self.a)?, own(b, &self.b)?])
     }
 }
 

@@ -53,7 +53,7 @@ where
     if a.comm_size() == 1 && in_order {
         T::multiply_add(&a.owned(), &b.owned(), &mut sums.view_mut());
     } else if let Some(dealt) = dealt {
-        let (rows, columns) = dealt.factors(a, b)?;
+        let [rows, columns] = dealt.factors(a, b)?;
         let shape = (rows.nrows(), columns.ncols());
         drop(agree(
             comm,

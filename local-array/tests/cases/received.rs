@@ -298,20 +298,25 @@ fn received_by_matrix_products(comm: &dyn Communicator) -> Outcome {
     // The rows stay, and each rank needs all of the other matrix, of which it has its share; not a byte of the rows more.
     let all_but_own = BYTES - BYTES / ranks;
     check.at_most("product of matrices", all_but_own, || rows.dot(&others))?;
+    // Exact products take long: few of them, and no more than 128 rows and columns on a rank, which are made at a time.
+    let (few, deep) = ([60, LEN / 60], [LEN / 60, 60]);
+    let a = matrix(comm, few, |over| over.block(0))?;
+    let b = matrix(comm, deep, |over| over.cyclic(0))?;
     check.at_most("exact product of matrices", all_but_own, || {
-        rows.reproducible().dot(&others)
+        a.reproducible().dot(&b)
     })?;
     if !ranks.is_multiple_of(2) {
         return Ok(());
     }
     // On a grid of two rows each rank needs half of one matrix and two parts of the other, and has one part of both.
-    // No more than 128 rows and columns on a rank, of which exact sums are made at a time.
     let grid = [2, ranks / 2];
-    let a = matrix(comm, [200, 150], |over| over.block(0).block(1).grid(grid))?;
-    let b = matrix(comm, [150, 200], |over| over.block(0).block(1).grid(grid))?;
+    let spread = |over: DistributionBuilder| over.block(0).block(1).grid(grid);
     // uneven extents
     let needed = BYTES / 2 + BYTES / 20;
+    let a = matrix(comm, [ROWS, COLUMNS], spread)?;
+    let b = matrix(comm, [COLUMNS, ROWS], spread)?;
     check.at_most("product on a grid", needed, || a.dot(&b))?;
+    let (a, b) = (matrix(comm, few, spread)?, matrix(comm, deep, spread)?);
     check.at_most("exact product on a grid", needed, || {
         a.reproducible().dot(&b)
     })

@@ -164,10 +164,10 @@ fn by_hand<T: Copy>(
 fn shares_of_products_of_few_numbers(comm: &dyn Communicator) -> Outcome {
     for (number, [m, k, n]) in [
         [1, 1100, 1],
-        [3, 700, 3],
+        [3, 200, 3],
         [1, 90, 2],
         [4, 60, 1],
-        [2, 1030, 5],
+        [2, 130, 5],
         [1, 3, 1],
         [2, 1, 2],
         [1, 0, 1],
@@ -202,8 +202,8 @@ fn shares_of_products_of_few_numbers(comm: &dyn Communicator) -> Outcome {
 /// Types whose sums are kept in others, or that wrap, or are or; the same bits twice; vectors and arrays that leave one.
 fn shares_of_products_of_few_numbers_of_many_kinds(comm: &dyn Communicator) -> Outcome {
     let ranks = comm.size();
-    let (a, b) = (numbers(&[2, 800], 3), numbers(&[800, 2], 7));
-    let (lefts, rights) = (zoo(&[2, 800], ranks), zoo(&[800, 2], ranks));
+    let (a, b) = (numbers(&[2, 300], 3), numbers(&[300, 2], 7));
+    let (lefts, rights) = (zoo(&[2, 300], ranks), zoo(&[300, 2], ranks));
     for (turn, d) in lefts.iter().enumerate() {
         let e = &rights[(turn * 5 + ranks) % rights.len()];
         let (p, q) = (a.mapv(|x| x == 4), b.mapv(|y| y == 4));
