@@ -487,7 +487,10 @@ fn replica<'a, T: Element>(
 }
 
 fn elementwise_broadcasting_is_numpys(comm: &dyn Communicator) -> Outcome {
-    for (number, call) in chosen(|call| call.op == "broadcast")?.into_iter().enumerate() {
+    for (number, call) in chosen(|call| call.op == "broadcast")?
+        .into_iter()
+        .enumerate()
+    {
         let (a, b) = (
             call.inputs[0].array::<f64>()?,
             call.inputs[1].array::<f64>()?,

@@ -401,7 +401,11 @@ fn names_of_asdist(comm: &dyn Communicator) -> Outcome {
             .build()?;
         let flat = part.redistribute_reshaped::<Ix1>(&lists)?;
         let wanted: Vec<i64> = own.iter().rev().copied().collect();
-        same(flat.local().to_vec(), wanted, "lists of a part, another shape")?;
+        same(
+            flat.local().to_vec(),
+            wanted,
+            "lists of a part, another shape",
+        )?;
     }
     let a = spread(&whole, &zoo(&shape, ranks)[0], comm)?;
     let lists = a.asdist::<IxDyn>(&shape, "un", None).err();

@@ -339,7 +339,9 @@ fn received_by_products_of_few_numbers(comm: &dyn Communicator) -> Outcome {
     let row = matrix(comm, [1, LEN], |over| over.block(1))?;
     let column = matrix(comm, [LEN, 1], |over| over.cyclic(0))?;
     check.call("one number", BYTES, || row.dot(&column))?;
-    check.call("one exact number", BYTES, || row.reproducible().dot(&column))?;
+    check.call("one exact number", BYTES, || {
+        row.reproducible().dot(&column)
+    })?;
     check.call("inner of a line and a row", BYTES, || inner(&dealt, &row))?;
     check.call("inner of a row and itself", 0, || inner(&row, &row))?;
     let row = matrix(comm, [1, LEN], |over| over.unstructured(1, list(0)))?;
@@ -379,14 +381,19 @@ fn received_by_products_of_few_numbers(comm: &dyn Communicator) -> Outcome {
         a.reproducible().dot(&b)
     })?;
     // The rows of the first on a rank alone, though its grid has all.
-    let bounds: Vec<u64> = (0..=ranks).map(|rank| if rank == 0 { 0 } else { 2 }).collect();
+    let bounds: Vec<u64> = (0..=ranks)
+        .map(|rank| if rank == 0 { 0 } else { 2 })
+        .collect();
     let a = matrix(comm, [2, COLUMNS], |over| over.block_bounds(0, bounds))?;
     let b = matrix(comm, [COLUMNS, ROWS], |over| over.block(0))?;
-    check.call("rows on one rank", BYTES + ranks * 8 * 2 * COLUMNS, || a.dot(&b))?;
+    check.call("rows on one rank", BYTES + ranks * 8 * 2 * COLUMNS, || {
+        a.dot(&b)
+    })?;
     let product = a.dot(&b)?;
-    ensure(product.owned().len() <= 2 * (2 * ROWS).div_ceil(ranks), || {
-        format!("{} of {} on one rank", product.owned().len(), 2 * ROWS)
-    })
+    ensure(
+        product.owned().len() <= 2 * (2 * ROWS).div_ceil(ranks),
+        || format!("{} of {} on one rank", product.owned().len(), 2 * ROWS),
+    )
 }
 
 fn received_by_covariances(comm: &dyn Communicator) -> Outcome {
@@ -421,9 +428,7 @@ fn received_by_choices(comm: &dyn Communicator) -> Outcome {
         where_(&mask, &line, Equalised(&dealt))
     })?;
     check.call("sum, equalised", BYTES, || &line + Equalised(&dealt))?;
-    check.call("choose", 0, || {
-        numbers.choose([1.0, 2.0], IndexMode::Raise)
-    })?;
+    check.call("choose", 0, || numbers.choose([1.0, 2.0], IndexMode::Raise))?;
     check.call("choose, equalised", 2 * BYTES, || {
         numbers.choose([Equalised(&dealt), Equalised(&dealt)], IndexMode::Raise)
     })?;
@@ -471,9 +476,7 @@ fn received_by_items_and_halos(comm: &dyn Communicator) -> Outcome {
     check.call("set_item", 0, || line.clone().set_item(&[-1], 2.0))?;
     let back: [Index; 1] = [Slice::new(None, None, -1).into()];
     check.call("slice", BYTES, || dealt.slice(&back).map(drop))?;
-    check.call("set_slice", BYTES, || {
-        line.clone().set_slice(&back, &dealt)
-    })?;
+    check.call("set_slice", BYTES, || line.clone().set_slice(&back, &dealt))?;
     check.call("fill_slice", 0, || line.clone().fill_slice(&back, 1.0))?;
     check.call("transposed and reshaped", BYTES, || {
         columns.transpose(None)?.reshape(&[LEN as i64]).map(drop)

@@ -3,7 +3,9 @@
 use dist_comm::{Communicator, SingleComm};
 use dist_maps::Distribution;
 use half::f16;
-use local_array::{Dot, LocalArray, SlidingMode, convolve, correlate, cross, dot, inner, tensordot};
+use local_array::{
+    Dot, LocalArray, SlidingMode, convolve, correlate, cross, dot, inner, tensordot,
+};
 use ndarray::{ArrayD, Dimension as _, Ix1, IxDyn};
 use num_complex::Complex64;
 
@@ -212,7 +214,9 @@ fn shares_of_products_of_few_numbers_of_many_kinds(comm: &dyn Communicator) -> O
         whole_alike(&dot(&x, &y)?, &wanted, 0.0, "bool")?;
         let (p, q) = (a.mapv(|x| x as i8), b.mapv(|y| y as i8));
         let (x, y) = (spread(&p, d, comm)?, spread(&q, e, comm)?);
-        let wanted = by_hand(&p, &q, 0_i8, |sum, x, y| sum.wrapping_add(x.wrapping_mul(y)));
+        let wanted = by_hand(&p, &q, 0_i8, |sum, x, y| {
+            sum.wrapping_add(x.wrapping_mul(y))
+        });
         whole_alike(&dot(&x, &y)?, &wanted, 0.0, "i8")?;
         let turned = |x: i64| Complex64::new(x as f64, (x % 3) as f64);
         let (p, q) = (a.mapv(turned), b.mapv(turned));
@@ -254,9 +258,19 @@ fn shares_of_products_of_few_numbers_of_many_kinds(comm: &dyn Communicator) -> O
         let deep = spread(&deep, &pick(&[8, 1, 5]), comm)?;
         let table = spread(&table, &pick(&[8, 5]), comm)?;
         let axes = ([0, 2], [0, 1]);
-        whole_alike(&tensordot(&deep, &table, axes)?, &one, 0.0, "an axis of one")?;
+        whole_alike(
+            &tensordot(&deep, &table, axes)?,
+            &one,
+            0.0,
+            "an axis of one",
+        )?;
         let axes = ([0, 1], [0, 2]);
-        whole_alike(&tensordot(&table, &deep, axes)?, &one, 0.0, "an axis of one")?;
+        whole_alike(
+            &tensordot(&table, &deep, axes)?,
+            &one,
+            0.0,
+            "an axis of one",
+        )?;
     }
     Ok(())
 }
