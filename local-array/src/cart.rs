@@ -10,7 +10,7 @@ use ndarray::{Dimension, RawData};
 use crate::{ArrayError, LocalArrayBase};
 
 /// A communicator whose ranks stand in a grid, the last coordinate running fastest: what [`init_comm`] makes. Arrays are made
-/// on it as on any other. Example: see [`init_comm`].
+/// on it as on any other. Its own methods are local, those of [`Communicator`] as the trait says. Example: see [`init_comm`].
 pub struct CartComm {
     comm: Box<dyn Communicator>,
     grid: ProcessGrid,

@@ -175,7 +175,8 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
     }
 
     /// The same bits for any distribution and number of ranks: products are added up exactly. A rank then has all variables
-    /// of its share of the observations, and all products of one variable at a time. Local; every rank calls it or none.
+    /// of its share of the observations, and all sums of products of one variable at a time, 0.5 KiB each, which the ranks join
+    /// as a tree on the one that has the row of that variable. Local; every rank calls it or none.
     /// Example: see [`Covariance`].
     pub fn reproducible(mut self) -> Self {
         self.exact = true;

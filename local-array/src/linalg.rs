@@ -3,6 +3,7 @@
 mod cross;
 mod dot;
 mod exact_dot;
+mod few_sums;
 mod kernel;
 mod matrix_vector;
 mod signal;

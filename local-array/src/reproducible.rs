@@ -90,7 +90,10 @@ parts! {
 /// | `prod`, `cumsum`, `cumprod` | a fixed tree over global indices, joined two by two |
 ///
 /// The product of two matrices is distributed as that of [`Dot`](crate::Dot); its sums are kept for 128 rows and 128 columns of a
-/// rank at a time, 16 MiB. A product of two `f64` takes many times as long as in the kernel of the plain one.
+/// rank at a time, 18 MiB. A product of two `f64` takes many times as long as in the kernel of the plain one.
+///
+/// `dot` and `vdot` are for floats and complex numbers. Products of integers wrap and those of `bool` are *or*, in any order, so
+/// that the plain [`dot`](crate::Dot) and [`vdot`](crate::vdot) of these have the same bits for any layout already.
 ///
 /// ```
 /// use dist_comm::{Communicator, ThreadComm};

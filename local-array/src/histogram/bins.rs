@@ -6,7 +6,7 @@ use crate::ArrayError;
 use crate::agreement::Bits;
 use crate::output::room;
 
-/// The bins of a histogram: how many of one width, or their edges. Every rank gives the same.
+/// The bins of a histogram: how many of one width, or their edges. Local to make; every rank gives the same.
 ///
 /// ```
 /// use local_array::Bins;

@@ -7,10 +7,11 @@ use dap_protocol::Element;
 use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution, GlobalIndex, IndexMap};
-use ndarray::{Axis, Data, Dimension, Ix1, Ix2, IxDyn};
+use ndarray::{ArrayView2, Axis, Data, Dimension, Ix1, Ix2, IxDyn};
 
 use super::Dot;
-use super::summa::{PANEL, panels, product_of};
+use super::few_sums::{Dealt, Weights, joined};
+use super::summa::{PANEL, STEP, panels, product_of};
 use super::tensordot::{Sums, TensorAxes, contract};
 use super::vector::{alike, same_size, with_pairs};
 use crate::exact::ExactSum;
@@ -100,6 +101,15 @@ impl<T: Parts> Sums<T> for Exact {
     {
         let target = product_of(a, b)?;
         let comm = a.comm();
+        let weights = Weights {
+            element: size_of::<T>(),
+            sum: size_of::<Sum>(),
+            tile: Some(TILE),
+        };
+        let dealt = Dealt::where_it_pays(a.distribution(), b.distribution(), &target, weights)?;
+        if let Some(dealt) = dealt {
+            return few(a, b, &dealt, &target);
+        }
         let made = LocalArray::<T, Ix2, C>::zeros(&target, comm.clone()).and_then(|product| {
             let shape = product.owned().dim();
             let (height, width) = (shape.0.min(TILE), shape.1.min(TILE));
@@ -178,6 +188,61 @@ impl<'a> Tile<'a> {
     }
 }
 
+/// A product of few numbers: each rank adds up the products of its share of the summed dimension.
+fn few<T, S1, S2, C>(
+    a: &LocalArrayBase<S1, Ix2, C>,
+    b: &LocalArrayBase<S2, Ix2, C>,
+    dealt: &Dealt,
+    target: &Distribution,
+) -> Result<LocalArray<T, Ix2, C>, ArrayError>
+where
+    T: Parts,
+    S1: Data<Elem = T>,
+    S2: Data<Elem = T>,
+    C: Communicator + Clone,
+{
+    let comm = a.comm();
+    let [rows, columns] = dealt.factors(a, b)?;
+    let (width, count) = (columns.ncols(), rows.nrows() * columns.ncols());
+    let made = LocalArray::<T, Ix2, C>::zeros(target, comm.clone())
+        .and_then(|product| Ok((product, room(count, comm.rank())?)));
+    let (mut product, mut sums) = agree(comm, made)?;
+    sums.resize(count, NOTHING);
+    let panels = rows.axis_chunks_iter(Axis(1), STEP);
+    for (rows, columns) in panels.zip(columns.axis_chunks_iter(Axis(0), STEP)) {
+        add_panel(&rows, &columns, (&mut sums, width));
+    }
+    let merge = |sum: &mut Sum, more: &Sum| {
+        sum.iter_mut()
+            .zip(more)
+            .for_each(|(sum, more)| sum.merge(more));
+    };
+    let mine = joined(&sums, target, comm, merge)?;
+    let mut cells = product.owned_mut();
+    cells
+        .iter_mut()
+        .zip(&mine)
+        .for_each(|(slot, sum)| *slot = sum_of(sum));
+    Ok(product)
+}
+
+/// Adds the products of rows and columns to sums in lines of `width`.
+fn add_panel<T: Parts>(
+    rows: &ArrayView2<'_, T>,
+    columns: &ArrayView2<'_, T>,
+    (sums, width): (&mut [Sum], usize),
+) {
+    let len = rows.ncols().max(1);
+    // row after row and column after column
+    let rows: Vec<T> = rows.iter().copied().collect();
+    let columns: Vec<T> = columns.t().iter().copied().collect();
+    for (line, row) in sums.chunks_mut(width.max(1)).zip(rows.chunks(len)) {
+        for (sum, column) in line.iter_mut().zip(columns.chunks(len)) {
+            add_products(sum, row, column, Conjugate::Neither);
+        }
+    }
+}
+
 /// Adds the products of a tile of rows and one of columns, panel by panel, to sums in lines of `width`.
 fn add_tile<T, S1, S2, C>(
     a: &LocalArrayBase<S1, Ix2, C>,
@@ -198,18 +263,10 @@ where
     while first < k {
         let panel = first..k.min(first + PANEL);
         first = panel.end;
-        let len = panel.clone().count();
         let (rows, columns) = panels(target, &axes, k, panel)?;
         let rows: LocalArray<T, Ix2, C> = moved_to(a, &rows)?;
         let columns: LocalArray<T, Ix2, C> = moved_to(b, &columns)?;
-        // row after row and column after column
-        let rows: Vec<T> = rows.local().iter().copied().collect();
-        let columns: Vec<T> = columns.local().t().iter().copied().collect();
-        for (line, row) in sums.chunks_mut(width.max(1)).zip(rows.chunks(len)) {
-            for (sum, column) in line.iter_mut().zip(columns.chunks(len)) {
-                add_products(sum, row, column, Conjugate::Neither);
-            }
-        }
+        add_panel(&rows.local(), &columns.local(), (&mut *sums, width));
     }
     Ok(())
 }

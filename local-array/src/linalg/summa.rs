@@ -1,17 +1,21 @@
 //! The product of two distributed matrices, by panels of the dimension that is summed over (SUMMA).
 //!
 //! For each panel every rank gets the rows of `a` and the columns of `b` that its part of the result needs, as a
-//! redistribution to a layout in which a panel lies on several ranks; so both may be distributed in any way.
+//! redistribution to a layout in which a panel lies on several ranks; so both may be distributed in any way. Where the product
+//! keeps few numbers the summed dimension is dealt to all ranks instead ([`few_sums`](super::few_sums)).
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytemuck::Zeroable;
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution, choose_grid};
 use ndarray::{Array2, Axis, Data, Ix2, RawData};
 
 use super::MatMul;
+use super::few_sums::{Dealt, Weights, joined, spreads};
+use crate::output::room;
 use crate::part::Part;
 use crate::redistribute::moved_to;
 use crate::{ArrayError, LocalArray, LocalArrayBase};
@@ -19,6 +23,8 @@ use crate::{ArrayError, LocalArray, LocalArrayBase};
 /// Indices of the summed dimension in a panel: enough that the kernel's work outweighs the movement, few enough that a panel
 /// is small beside the matrices.
 pub(super) const PANEL: u64 = 512;
+/// The same where nothing moves.
+pub(super) const STEP: usize = 512;
 
 /// `a · b`. The same error on every rank.
 pub(super) fn matmul<T, S1, S2, C>(
@@ -37,9 +43,33 @@ where
     let target = part.distribution();
     let mut sums: Array2<T::Acc> = agree(comm, part.zeros())?;
     // One rank alone has all panels at once, where it has the summed dimension in order.
+    let weights = Weights {
+        element: size_of::<T>(),
+        sum: size_of::<T::Acc>(),
+        tile: None,
+    };
+    let dealt = Dealt::where_it_pays(a.distribution(), b.distribution(), target, weights)?;
     let in_order = a.distribution().axes()[1].is_whole() && b.distribution().axes()[0].is_whole();
     if a.comm_size() == 1 && in_order {
         T::multiply_add(&a.owned(), &b.owned(), &mut sums.view_mut());
+    } else if let Some(dealt) = dealt {
+        let [rows, columns] = dealt.factors(a, b)?;
+        let shape = (rows.nrows(), columns.ncols());
+        drop(agree(
+            comm,
+            room::<T::Acc>(shape.0.saturating_mul(shape.1), comm.rank()),
+        )?);
+        let mut partial = Array2::from_elem(shape, T::Acc::zeroed());
+        let panels = rows.axis_chunks_iter(Axis(1), STEP);
+        for (rows, columns) in panels.zip(columns.axis_chunks_iter(Axis(0), STEP)) {
+            T::multiply_add(&rows, &columns, &mut partial.view_mut());
+        }
+        let (partial, _) = partial.into_raw_vec_and_offset();
+        let join = |sum: &mut T::Acc, &more: &T::Acc| *sum = T::add(*sum, more);
+        let mine = joined(&partial, target, comm, join)?;
+        for (sum, found) in sums.iter_mut().zip(mine) {
+            *sum = found;
+        }
     } else {
         let mut first = 0;
         while first < k {
@@ -115,13 +145,13 @@ where
     Ok(product)
 }
 
-/// How the product is distributed: the rows as those of `a` and the columns as those of `b` where that uses all ranks, else
-/// in blocks over a grid of all ranks.
+/// How the product is distributed: the rows as those of `a` and the columns as those of `b` where that leaves no rank more than
+/// twice its share, else in blocks over a grid of all ranks.
 fn result(a: &Distribution, b: &Distribution, shape: [u64; 2]) -> Result<Distribution, ArrayError> {
     let ranks = a.ranks();
     let (rows, columns) = (&a.axes()[0], &b.axes()[1]);
     let plain = rows.is_one_to_one() && columns.is_one_to_one();
-    if plain && rows.ranks() * columns.ranks() == ranks {
+    if plain && spreads(rows, columns, ranks) {
         let bare = [rows, columns].map(|axis| match axis {
             AxisDist::Block { bounds, .. } => AxisDist::block_bounds(bounds.clone()),
             other => Ok(other.clone()),

@@ -63,6 +63,17 @@ impl Group {
         Some(group)
     }
 
+    /// All ranks, `first` the first of them.
+    pub(crate) fn towards(first: usize, comm: &dyn Communicator) -> Self {
+        let ranks = comm.size();
+        let members: Vec<usize> = (first..ranks).chain(0..first).collect();
+        Self {
+            me: (comm.rank() + ranks - first) % ranks,
+            members,
+            outputs: 0,
+        }
+    }
+
     /// Joins the states of `count` outputs over the members, as a binomial tree in their order; true on the first one, which has
     /// the result. `states` is empty where a rank has none. `message` is a buffer.
     ///

@@ -60,20 +60,18 @@ fn is_of<T: Element>(encoded: &Encoded) -> bool {
     T::TYPE.numpy_code() == Some(encoded.dtype.trim_start_matches(['<', '|']))
 }
 
-/// One of the distributions of a shape, another one each time.
+/// One of the distributions of a shape, another one each time, and for each number of ranks.
 fn some_distribution(shape: &[u64], ranks: usize, n: usize) -> Distribution {
     let mut all = zoo(shape, ranks);
-    all.swap_remove(n % all.len())
+    all.swap_remove((n + 3 * ranks) % all.len())
 }
 
-/// Some of the distributions of a shape, other ones for each number of ranks.
-fn few(shape: &[u64], ranks: usize) -> impl Iterator<Item = Distribution> {
-    zoo(shape, ranks).into_iter().skip(ranks % 3).step_by(3)
-}
-
-/// Whether a call is one of those that this number of ranks looks at: one rank at all, more at some, each at other ones.
-fn is_due(n: usize, ranks: usize) -> bool {
-    ranks == 1 || (n + ranks).is_multiple_of(5)
+/// Some of the distributions of a shape, other ones for each number of ranks and for another `salt`.
+fn few(shape: &[u64], ranks: usize, salt: usize) -> Vec<Distribution> {
+    let all = zoo(shape, ranks);
+    plain::turns(all.len(), ranks, salt)
+        .map(|n| all[n].clone())
+        .collect()
 }
 
 /// How exactly an operation is compared: bit by bit, or relative to the wanted value, of which tiny ones count as 1e-30.
@@ -144,24 +142,14 @@ where
     O: UnaryOperation<T, Output: Close + Cast<Complex64>> + Copy,
 {
     let input = call.inputs[0].array::<T>()?;
-    let d = some_distribution(&shape_of(&input), comm.size(), n + comm.size());
-    let a = spread(&input, &d, comm)?;
-    let found = a.unary(op);
-    all_agree(&gathered(&found)?, call, exact)?;
-    // On this rank's part alone it is the same.
-    let part = a.part()?.unary(op);
-    let owned = found.owned().to_owned();
-    same(
-        part.local()
-            .iter()
-            .map(|x| bytes_of(x).to_vec())
-            .collect::<Vec<_>>(),
-        owned
-            .iter()
-            .map(|x| bytes_of(x).to_vec())
-            .collect::<Vec<_>>(),
-        "part",
-    )
+    for d in few(&shape_of(&input), comm.size(), n) {
+        let a = spread(&input, &d, comm)?;
+        let found = a.unary(op);
+        all_agree(&gathered(&found)?, call, exact)?;
+        // On this rank's part alone it is the same.
+        same_bits(&a.part()?.unary(op), found.owned(), "part")?;
+    }
+    Ok(())
 }
 
 /// The operation on plain values: arrays of each type with each operation would take minutes to build.
@@ -254,15 +242,14 @@ where
     O: BinaryOperation<T, Output: Close + Cast<Complex64>> + Copy,
 {
     let inputs = [call.inputs[0].array::<T>()?, call.inputs[1].array::<T>()?];
-    let d = some_distribution(&shape_of(&inputs[0]), comm.size(), n + comm.size());
-    let (a, b) = (spread(&inputs[0], &d, comm)?, spread(&inputs[1], &d, comm)?);
-    let found = a.binary(op, &b)?;
-    all_agree(&gathered(&found)?, call, exact)?;
-    let reflected = b.binary(ufunc::Reflected(op), &a)?;
-    all_agree(&gathered(&reflected)?, call, exact)?;
-    let part = a.part()?.binary(op, &b.part()?)?;
-    for (x, y) in part.local().iter().zip(found.owned()) {
-        same(bytes_of(x), bytes_of(y), "part")?;
+    for d in few(&shape_of(&inputs[0]), comm.size(), n) {
+        let (a, b) = (spread(&inputs[0], &d, comm)?, spread(&inputs[1], &d, comm)?);
+        let found = a.binary(op, &b)?;
+        all_agree(&gathered(&found)?, call, exact)?;
+        let reflected = b.binary(ufunc::Reflected(op), &a)?;
+        all_agree(&gathered(&reflected)?, call, exact)?;
+        let part = a.part()?.binary(op, &b.part()?)?;
+        same_bits(&part, found.owned(), "part")?;
     }
     Ok(())
 }
@@ -500,15 +487,18 @@ fn replica<'a, T: Element>(
 }
 
 fn elementwise_broadcasting_is_numpys(comm: &dyn Communicator) -> Outcome {
-    for call in chosen(|call| call.op == "broadcast")? {
+    for (number, call) in chosen(|call| call.op == "broadcast")?
+        .into_iter()
+        .enumerate()
+    {
         let (a, b) = (
             call.inputs[0].array::<f64>()?,
             call.inputs[1].array::<f64>()?,
         );
         let wanted = call.outputs[0].array::<f64>()?;
-        // Each rank count sees other ones of the distributions.
-        let all = zoo(&shape_of(&wanted), comm.size());
-        for (n, d) in all.into_iter().enumerate().skip(comm.size() % 4).step_by(4) {
+        let layouts = few(&shape_of(&wanted), comm.size(), number);
+        for (n, d) in layouts.into_iter().enumerate() {
+            let n = n + 3 * number;
             let what = format!("{:?} and {:?} on {d:?}", a.shape(), b.shape());
             // Replicated to where the result is: without communication.
             let (x, y) = (replica(&a, &d, comm)?, replica(&b, &d, comm)?);
@@ -643,8 +633,9 @@ fn elementwise_equalised_operands_are_brought_together(comm: &dyn Communicator) 
     for &shape in SHAPES {
         let all = zoo(shape, comm.size());
         let n = all.len();
-        for (i, d) in all.iter().enumerate().skip(comm.size() % 4).step_by(4) {
-            let e = &all[(i + 1) % n];
+        for i in plain::turns(n, comm.size(), shape.len()) {
+            // Beside itself, and at other numbers of ranks beside others.
+            let (d, e) = (&all[i], &all[(i + 1 + comm.size() % 3) % n]);
             let a =
                 LocalArray::<f64, IxDyn, _>::from_fn(d, comm, |g| plain::flat(shape, g) as f64)?;
             let b = LocalArray::<f64, IxDyn, _>::from_fn(e, comm, |g| {
@@ -679,7 +670,7 @@ fn elementwise_equalised_operands_are_brought_together(comm: &dyn Communicator) 
 
 fn elementwise_outputs_and_masks(comm: &dyn Communicator) -> Outcome {
     for &shape in SHAPES {
-        for d in few(shape, comm.size()) {
+        for d in few(shape, comm.size(), shape.len()) {
             let a = LocalArray::<i64, IxDyn, _>::from_fn(&d, comm, |g| plain::flat(shape, g) - 4)?;
             let whole = gathered(&a)?;
             let mut out = a.zeros_like::<i64>()?;
@@ -846,11 +837,13 @@ where
 }
 
 fn elementwise_clip_and_round(comm: &dyn Communicator) -> Outcome {
-    let calls = chosen(|call| call.op == "clip" || call.op == "round")?;
-    for (n, call) in calls.into_iter().enumerate() {
-        if !is_due(n, comm.size()) {
+    let of = |op: &str| chosen(|call| call.op == op).map(|calls| calls.into_iter().enumerate());
+    for (number, call) in of("clip")?.chain(of("round")?) {
+        // One rank looks at all, more at a fourth each: at least eight, each in another distribution.
+        if comm.size() > 1 && !(number + comm.size()).is_multiple_of(4) {
             continue;
         }
+        let n = if comm.size() > 1 { number / 4 } else { number };
         macro_rules! run {
             ($run:ident: $($t:ty),*) => {
                 $(if is_of::<$t>(&call.inputs[0]) {
@@ -910,14 +903,14 @@ fn elementwise_choose_where_and_putmask(comm: &dyn Communicator) -> Outcome {
         let y = replica(&call.inputs[2].array::<i64>()?, &d, comm)?;
         whole_alike(&where_(&c, &x, &y)?, &wanted, 0.0, "where, broadcast")?;
     }
-    for call in chosen(|call| call.op == "choose")? {
+    for (number, call) in chosen(|call| call.op == "choose")?.into_iter().enumerate() {
         let mode = match call.args["mode"].as_str() {
             Some("raise") => IndexMode::Raise,
             Some("wrap") => IndexMode::Wrap,
             _ => IndexMode::Clip,
         };
         let wanted = call.outputs[0].array::<f64>()?;
-        for d in few(&shape_of(&wanted), ranks) {
+        for d in few(&shape_of(&wanted), ranks, number) {
             let numbers = match call.inputs[0].array::<i32>() {
                 Ok(numbers) => numbers.mapv(i64::from),
                 Err(_) => call.inputs[0].array::<i64>()?,
@@ -954,9 +947,9 @@ fn elementwise_choose_where_and_putmask(comm: &dyn Communicator) -> Outcome {
             same(part_out.local(), out.owned(), "into a part")?;
         }
     }
-    for call in chosen(|call| call.op == "putmask")? {
+    for (number, call) in chosen(|call| call.op == "putmask")?.into_iter().enumerate() {
         let input = call.inputs[0].array::<f64>()?;
-        for d in few(&shape_of(&input), ranks) {
+        for d in few(&shape_of(&input), ranks, number) {
             let mut a = spread(&input, &d, comm)?;
             let mask = spread(&call.inputs[1].array::<bool>()?, &d, comm)?;
             let values: Vec<f64> = call.inputs[2].array::<f64>()?.into_iter().collect();
@@ -1075,7 +1068,7 @@ fn elementwise_astype_copy_and_fill(comm: &dyn Communicator) -> Outcome {
 fn elementwise_views_as_another_type(comm: &dyn Communicator) -> Outcome {
     let ranks = comm.size();
     for &shape in SHAPES {
-        for d in few(shape, ranks) {
+        for d in few(shape, ranks, shape.len()) {
             let a = LocalArray::<f64, IxDyn, _>::from_fn(&d, comm, |g| {
                 plain::flat(shape, g) as f64 - 1.5
             })?;

@@ -1,7 +1,7 @@
 //! Names that say what an array is, how it was asked for and where it lies, against what follows from the protocol's dictionaries.
 
 use dap_protocol::{DimData, DimDict};
-use dist_comm::Communicator;
+use dist_comm::{Communicator, SingleComm};
 use dist_maps::Distribution;
 use local_array::random::{Random, RankRandom};
 use local_array::{ArrayError, LocalArray, LocalArrayBase, Spread};
@@ -188,6 +188,7 @@ fn names_of_letters_and_grids(comm: &dyn Communicator) -> Outcome {
         same(ones.sum()?, 42, "ones")?;
         let empty = LocalArray::<u8, Ix2, _>::empty(&d, comm)?;
         lies(&empty, letters, grid)?;
+        ensure(empty.local().iter().all(|&x| x == 0), || "empty".into())?;
         let parts = (zeros.part()?.local_size(), ones.part()?.sum()?);
         same(parts.0 as i64, parts.1, "the ones of a part")?;
     }
@@ -203,7 +204,22 @@ fn names_of_letters_and_grids(comm: &dyn Communicator) -> Outcome {
         (42, zeros.part()?.local_size() as i64),
         "ones",
     )?;
-    lies_in(&LocalArray::<u8, Ix2, _>::empty(&lists, comm)?, &lists)?;
+    let empty = LocalArray::<u8, Ix2, _>::empty(&lists, comm)?;
+    lies_in(&empty, &lists)?;
+    ensure(empty.local().iter().all(|&x| x == 0), || "empty".into())?;
+    // one rank's part alone: zeros of another shape on each rank, in each way of one rank
+    let mine = [ranks as u64 - comm.rank() as u64, 4];
+    let one = plain::distribution(&mine, &[Kind::List(9), Kind::Whole], 0, 1);
+    let letters = ["bc", "cb", "n", ""].map(|dist| Distribution::from_shape(&mine, dist, None, 1));
+    for d in letters.into_iter().chain([Ok(one)]) {
+        let d = d?;
+        let empty = LocalArray::<i16, Ix2, _>::empty(&d, SingleComm::new())?;
+        same(empty.distribution(), &d, "empty, alone")?;
+        let zeros = ndarray::Array2::<i16>::zeros((mine[0] as usize, 4));
+        same(empty.local(), zeros.view(), "empty, alone")?;
+        let part = empty.part()?;
+        same(part.local(), zeros.view(), "a part of it")?;
+    }
     // the grid left out: one that uses the letters' dimensions
     let d = Distribution::from_shape(&shape, "b", None, ranks)?;
     lies(
@@ -367,6 +383,29 @@ fn names_of_asdist(comm: &dyn Communicator) -> Outcome {
             let flat = part.redist::<Ix1>(&[own.len() as u64], letters, Some(&[1]))?;
             same(flat.local().to_vec(), own.clone(), "redist of a part")?;
         }
+        // `u`: the one rank lists its rows, or its elements, from the last to the first
+        let backwards = |n: u64| vec![(0..n.cast_signed()).rev().collect::<Vec<_>>()];
+        let rows = part.global_shape()[0];
+        let lists = Distribution::over(1)
+            .shape(part.global_shape())
+            .unstructured(0, backwards(rows))
+            .build()?;
+        let there = part.redistribute(&lists)?;
+        same(there.distribution(), &lists, "lists of a part")?;
+        let mut wanted = part.local().to_owned();
+        wanted.invert_axis(ndarray::Axis(0));
+        same(there.local(), wanted.view(), "lists of a part")?;
+        let lists = Distribution::over(1)
+            .shape([own.len() as u64])
+            .unstructured(0, backwards(own.len() as u64))
+            .build()?;
+        let flat = part.redistribute_reshaped::<Ix1>(&lists)?;
+        let wanted: Vec<i64> = own.iter().rev().copied().collect();
+        same(
+            flat.local().to_vec(),
+            wanted,
+            "lists of a part, another shape",
+        )?;
     }
     let a = spread(&whole, &zoo(&shape, ranks)[0], comm)?;
     let lists = a.asdist::<IxDyn>(&shape, "un", None).err();

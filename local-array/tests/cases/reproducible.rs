@@ -2,7 +2,7 @@
 
 use dist_comm::{Communicator, SingleComm};
 use dist_maps::Distribution;
-use half::f16;
+use half::{bf16, f16};
 use local_array::{Dot, ExactlySummable, Floating, LocalArray, Parts, Real, Summable};
 use ndarray::{ArrayD, Dimension, Ix1, Ix2, IxDyn};
 use num_complex::{Complex32, Complex64};
@@ -19,7 +19,9 @@ cases! {
     exact_products_of_matrices,
     exact_products_of_many_kinds,
     fixed_trees_do_not_depend_on_the_layout,
+    fixed_trees_of_other_types_do_not_depend_on_the_layout,
     fixed_trees_equal_plain_results,
+    exact_averages_over_axes_do_not_depend_on_the_layout,
     exact_averages_and_covariances_do_not_depend_on_the_layout,
     exact_results_of_parts,
     exact_results_of_special_numbers,
@@ -374,58 +376,125 @@ fn fixed_trees_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
         &[4, 0],
     ] {
         // factors near 1, whose product depends on the order
-        let whole = awkward(shape).mapv(|x| 1.0 + x / 1e4);
-        let one = alone(&whole)?;
-        let product = one.reproducible().prod()?;
-        let flat = [
-            one.reproducible().cumsum(None)?,
-            one.reproducible().cumprod(None)?,
-        ]
-        .map(|a| a.into_local().into_dyn());
-        for d in layouts(&shape_of(&whole), comm.size(), shape.len()) {
-            let a = spread(&whole, &d, comm)?;
-            let what = format!("{shape:?} as {}", a.dist());
-            same(a.reproducible().prod()?.to_bits(), product.to_bits(), &what)?;
-            let found = [
-                a.reproducible().cumsum(None)?,
-                a.reproducible().cumprod(None)?,
-            ];
-            for (found, wanted) in found.iter().zip(&flat) {
-                same(
-                    gathered(found)?.mapv(f64::to_bits),
-                    wanted.mapv(f64::to_bits),
-                    &what,
-                )?;
+        trees(&awkward(shape).mapv(|x| 1.0 + x / 1e4), comm)?;
+    }
+    Ok(())
+}
+
+/// The other floats. Halves are joined in `f32` and rounded: of large numbers that cancel, what is left of small ones between
+/// them shows the order.
+fn fixed_trees_of_other_types_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
+    for shape in [&[300][..], &[140, 3], &[5, 20]] {
+        let near = awkward(shape).mapv(|x| 1.0 + (x % 1.0) / 40.0);
+        trees(&near.mapv(|x| x as f32), comm)?;
+        trees(&near.mapv(|x| Complex64::from_polar(x, 9.0 * x)), comm)?;
+        let narrow = |x: f64| Complex32::from_polar(x as f32, 9.0 * x as f32);
+        trees(&near.mapv(narrow), comm)?;
+        let mut n = 0;
+        let cancelling = ArrayD::from_shape_simple_fn(IxDyn(shape), || {
+            n += 1;
+            match n % 2 {
+                0 if n / 2 % 40 < 20 => 3_000.0,
+                0 => -3_000.0,
+                _ => 0.37 / f64::from(n),
             }
-            for axis in 0..shape.len() as i32 {
-                let wanted = [
-                    one.reproducible().cumsum(axis)?.into_local(),
-                    one.reproducible().cumprod(axis)?.into_local(),
-                    one.over(axis).reproducible().prod()?.into_local(),
-                    one.over(axis)
-                        .keepdims()
-                        .reproducible()
-                        .prod()?
-                        .into_local(),
-                ];
-                let found = [
-                    a.reproducible().cumsum(axis)?,
-                    a.reproducible().cumprod(axis)?,
-                    a.over(axis).reproducible().prod()?,
-                    a.over(axis).keepdims().reproducible().prod()?,
-                ];
-                same(
-                    found[0].distribution(),
-                    a.distribution(),
-                    "distribution of running sums",
-                )?;
-                for (found, wanted) in found.iter().zip(&wanted) {
-                    same(
-                        gathered(found)?.mapv(f64::to_bits),
-                        wanted.mapv(f64::to_bits),
-                        &what,
-                    )?;
-                }
+        });
+        trees(&cancelling.mapv(f16::from_f64), comm)?;
+        trees(&cancelling.mapv(bf16::from_f64), comm)?;
+    }
+    Ok(())
+}
+
+/// Products and running sums and products, flat and along each axis.
+fn trees<T>(whole: &ArrayD<T>, comm: &dyn Communicator) -> Outcome
+where
+    T: Close + Summable<Sum: Close>,
+{
+    let shape = whole.shape();
+    let one = alone(whole)?;
+    let product = one.reproducible().prod()?;
+    let flat = [
+        one.reproducible().cumsum(None)?,
+        one.reproducible().cumprod(None)?,
+    ]
+    .map(|a| a.into_local().into_dyn());
+    for d in layouts(&shape_of(whole), comm.size(), shape.len()) {
+        let a = spread(whole, &d, comm)?;
+        let what = format!("{shape:?} of {} as {}", T::TYPE, a.dist());
+        same(bits(a.reproducible().prod()?), bits(product), &what)?;
+        let found = [
+            a.reproducible().cumsum(None)?,
+            a.reproducible().cumprod(None)?,
+        ];
+        for (found, wanted) in found.iter().zip(&flat) {
+            same(gathered(found)?.mapv(bits), wanted.mapv(bits), &what)?;
+        }
+        for axis in 0..shape.len() as i32 {
+            let wanted = [
+                one.reproducible().cumsum(axis)?.into_local(),
+                one.reproducible().cumprod(axis)?.into_local(),
+                one.over(axis).reproducible().prod()?.into_local(),
+                one.over(axis)
+                    .keepdims()
+                    .reproducible()
+                    .prod()?
+                    .into_local(),
+            ];
+            let found = [
+                a.reproducible().cumsum(axis)?,
+                a.reproducible().cumprod(axis)?,
+                a.over(axis).reproducible().prod()?,
+                a.over(axis).keepdims().reproducible().prod()?,
+            ];
+            same(
+                found[0].distribution(),
+                a.distribution(),
+                "distribution of running sums",
+            )?;
+            for (found, wanted) in found.iter().zip(&wanted) {
+                same(gathered(found)?.mapv(bits), wanted.mapv(bits), &what)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Averages over axes, with a weight for each element and with one for each place along an axis.
+fn exact_averages_over_axes_do_not_depend_on_the_layout(comm: &dyn Communicator) -> Outcome {
+    for shape in [&[300][..], &[13, 90], &[7, 8, 30]] {
+        let whole = awkward(shape);
+        let weights = whole.mapv(|x| 1.0 / (1.5 + x * x));
+        averages(&whole, &weights, comm)?;
+        averages(&whole.mapv(|x| x as f32), &weights.mapv(|x| x as f32), comm)?;
+        let plane = |x: f64| Complex64::new(x, 1.0 / (x * x + 0.3));
+        averages(&whole.mapv(plane), &weights.mapv(plane), comm)?;
+    }
+    Ok(())
+}
+
+fn averages<T>(whole: &ArrayD<T>, weights: &ArrayD<T>, comm: &dyn Communicator) -> Outcome
+where
+    T: Close + Summable<Mean = T> + Parts,
+{
+    let (one, heavy) = (alone(whole)?, alone(weights)?);
+    let shape = whole.shape();
+    for axes in [vec![0], vec![-1], (0..shape.len() as i32).collect()] {
+        let wanted = one.over(axes.clone()).reproducible();
+        let wanted = wanted.average_returned(&heavy)?;
+        let wanted = [wanted.0, wanted.1].map(LocalArray::into_local);
+        // right, too
+        let plain = one.over(axes.clone()).average(&heavy)?;
+        for (exact, plain) in wanted[0].iter().zip(plain.local()) {
+            let (x, y) = (exact.parts(), plain.parts());
+            let near = |i: usize| (x[i] - y[i]).abs() <= 1e-4 * (y[0].hypot(y[1]) + 1e-30);
+            ensure(near(0) && near(1), || format!("{exact:?} is not {plain:?}"))?;
+        }
+        for d in layouts(&shape_of(whole), comm.size(), axes.len()) {
+            let (a, w) = (spread(whole, &d, comm)?, spread(weights, &d, comm)?);
+            let found = a.over(axes.clone()).reproducible().average_returned(&w)?;
+            let what = format!("{shape:?} of {} over {axes:?} as {}", T::TYPE, a.dist());
+            for (found, wanted) in [found.0, found.1].iter().zip(&wanted) {
+                same(gathered(found)?.mapv(bits), wanted.mapv(bits), &what)?;
             }
         }
     }

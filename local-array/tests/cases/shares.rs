@@ -1,12 +1,15 @@
 //! Products that keep little of their arrays: what is left to add up is shared by the ranks.
 
-use dist_comm::Communicator;
+use dist_comm::{Communicator, SingleComm};
 use dist_maps::Distribution;
-use local_array::{SlidingMode, convolve, correlate, cross, dot, inner, tensordot};
+use half::f16;
+use local_array::{
+    Dot, LocalArray, SlidingMode, convolve, correlate, cross, dot, inner, tensordot,
+};
 use ndarray::{ArrayD, Dimension as _, Ix1, IxDyn};
 use num_complex::Complex64;
 
-use super::numpy::{shape_of, spread, whole_alike};
+use super::numpy::{gathered, shape_of, spread, whole_alike};
 use super::plain::{flat, zoo};
 use super::{Outcome, ensure, same};
 
@@ -14,6 +17,9 @@ cases! {
     shares_of_crossed_vectors,
     shares_of_full_contractions,
     shares_of_few_sliding_sums,
+    shares_of_products_of_few_numbers,
+    shares_of_products_of_few_numbers_of_many_kinds,
+    shares_of_uneven_rows,
 }
 
 /// Small numbers of both signs.
@@ -139,6 +145,159 @@ fn shares_of_few_sliding_sums(comm: &dyn Communicator) -> Outcome {
             let found = correlate(&x, &y, SlidingMode::Valid)?;
             whole_alike(&found, &correlated, 0.0, "correlate")?;
         }
+    }
+    Ok(())
+}
+
+/// The sum over `k` of `a[i, k] · b[k, j]`, by hand.
+fn by_hand<T: Copy>(
+    a: &ArrayD<T>,
+    b: &ArrayD<T>,
+    zero: T,
+    add: impl Fn(T, T, T) -> T,
+) -> ArrayD<T> {
+    let [m, k, n] = [a.shape()[0], a.shape()[1], b.shape()[1]];
+    ArrayD::from_shape_fn(IxDyn(&[m, n]), |at| {
+        (0..k).fold(zero, |sum, l| add(sum, a[[at[0], l]], b[[l, at[1]]]))
+    })
+}
+
+/// Fewer numbers than ranks, and a few more, of factors in any layout: the summed dimension is dealt to all ranks.
+fn shares_of_products_of_few_numbers(comm: &dyn Communicator) -> Outcome {
+    for (number, [m, k, n]) in [
+        [1, 1100, 1],
+        [3, 200, 3],
+        [1, 90, 2],
+        [4, 60, 1],
+        [2, 130, 5],
+        [1, 3, 1],
+        [2, 1, 2],
+        [1, 0, 1],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (a, b) = (numbers(&[m, k], 3), numbers(&[k, n], 7));
+        let wanted = by_hand(&a, &b, 0, |sum, x, y| sum + x * y);
+        let float = wanted.mapv(|x| x as f64);
+        let lefts = zoo(&[m as u64, k as u64], comm.size());
+        let rights = zoo(&[k as u64, n as u64], comm.size());
+        for (turn, d) in lefts.iter().enumerate() {
+            // Each pair at some number of ranks.
+            let e = &rights[(turn * 3 + number + comm.size()) % rights.len()];
+            let what = format!("{m} x {k} x {n}, {d:?} and {e:?}");
+            let (x, y) = (spread(&a, d, comm)?, spread(&b, e, comm)?);
+            whole_alike(&dot(&x, &y)?, &wanted, 0.0, &what)?;
+            let (x, y) = (x.astype::<f64>(), y.astype::<f64>());
+            whole_alike(&dot(&x, &y)?, &float, 0.0, &what)?;
+            whole_alike(&x.reproducible().dot(&y)?, &float, 0.0, &what)?;
+            // added up in f32 without rounding, and rounded once
+            let (x, y) = (x.astype::<f16>(), y.astype::<f16>());
+            let half = float.mapv(f16::from_f64);
+            whole_alike(&dot(&x, &y)?, &half, 0.0, &what)?;
+            whole_alike(&x.reproducible().dot(&y)?, &half, 0.0, &what)?;
+        }
+    }
+    Ok(())
+}
+
+/// Types whose sums are kept in others, or that wrap, or are or; the same bits twice; vectors and arrays that leave one.
+fn shares_of_products_of_few_numbers_of_many_kinds(comm: &dyn Communicator) -> Outcome {
+    let ranks = comm.size();
+    let (a, b) = (numbers(&[2, 300], 3), numbers(&[300, 2], 7));
+    let (lefts, rights) = (zoo(&[2, 300], ranks), zoo(&[300, 2], ranks));
+    for (turn, d) in lefts.iter().enumerate() {
+        let e = &rights[(turn * 5 + ranks) % rights.len()];
+        let (p, q) = (a.mapv(|x| x == 4), b.mapv(|y| y == 4));
+        let (x, y) = (spread(&p, d, comm)?, spread(&q, e, comm)?);
+        let wanted = by_hand(&p, &q, false, |sum, x, y| sum || (x && y));
+        whole_alike(&dot(&x, &y)?, &wanted, 0.0, "bool")?;
+        let (p, q) = (a.mapv(|x| x as i8), b.mapv(|y| y as i8));
+        let (x, y) = (spread(&p, d, comm)?, spread(&q, e, comm)?);
+        let wanted = by_hand(&p, &q, 0_i8, |sum, x, y| {
+            sum.wrapping_add(x.wrapping_mul(y))
+        });
+        whole_alike(&dot(&x, &y)?, &wanted, 0.0, "i8")?;
+        let turned = |x: i64| Complex64::new(x as f64, (x % 3) as f64);
+        let (p, q) = (a.mapv(turned), b.mapv(turned));
+        let (x, y) = (spread(&p, d, comm)?, spread(&q, e, comm)?);
+        let wanted = by_hand(&p, &q, Complex64::ZERO, |sum, x, y| sum + x * y);
+        whole_alike(&dot(&x, &y)?, &wanted, 0.0, "complex")?;
+        whole_alike(&x.reproducible().dot(&y)?, &wanted, 0.0, "complex, exact")?;
+        // sums that depend on the order: the same twice, and the exact ones for any layout
+        let awkward = |x: i64| 1.0 / (x as f64 + 0.3);
+        let (p, q) = (a.mapv(awkward), b.mapv(awkward));
+        let (x, y) = (spread(&p, d, comm)?, spread(&q, e, comm)?);
+        let (once, again) = (gathered(&dot(&x, &y)?)?, gathered(&dot(&x, &y)?)?);
+        same(once.mapv(f64::to_bits), again.mapv(f64::to_bits), "twice")?;
+        let alone = Distribution::over(1);
+        let one = |whole: &ArrayD<f64>| {
+            let d = alone.clone().shape(shape_of(whole)).build()?;
+            LocalArray::from_array(whole.clone(), &d, SingleComm::new())
+        };
+        let wanted = one(&p)?.reproducible().dot(&one(&q)?)?.into_local();
+        let found = gathered(&x.reproducible().dot(&y)?)?;
+        same(found.mapv(f64::to_bits), wanted.mapv(f64::to_bits), "exact")?;
+    }
+    let (v, deep) = (numbers(&[40], 3), numbers(&[8, 1, 5], 7));
+    let flat = deep.clone().into_shape_with_order(IxDyn(&[40]))?;
+    let sum: i64 = v.iter().zip(&flat).map(|(x, y)| x * y).sum();
+    let table = v.clone().into_shape_with_order(IxDyn(&[8, 5]))?;
+    let row = v.clone().into_shape_with_order(IxDyn(&[1, 40]))?;
+    let one = ArrayD::from_elem(IxDyn(&[1]), sum);
+    for (turn, d) in zoo(&[40], ranks).iter().enumerate() {
+        let pick = |shape: &[u64]| {
+            let mut all = zoo(shape, ranks);
+            let at = (turn * 3 + ranks) % all.len();
+            all.swap_remove(at)
+        };
+        let line = spread(&flat, d, comm)?;
+        let row = spread(&row, &pick(&[1, 40]), comm)?;
+        whole_alike(&inner(&line, &row)?, &one, 0.0, "inner of line and row")?;
+        whole_alike(&inner(&row, &line)?, &one, 0.0, "inner of row and line")?;
+        let deep = spread(&deep, &pick(&[8, 1, 5]), comm)?;
+        let table = spread(&table, &pick(&[8, 5]), comm)?;
+        let axes = ([0, 2], [0, 1]);
+        whole_alike(
+            &tensordot(&deep, &table, axes)?,
+            &one,
+            0.0,
+            "an axis of one",
+        )?;
+        let axes = ([0, 1], [0, 2]);
+        whole_alike(
+            &tensordot(&table, &deep, axes)?,
+            &one,
+            0.0,
+            "an axis of one",
+        )?;
+    }
+    Ok(())
+}
+
+/// Where only some places of the grid have rows, the product is not left to them.
+fn shares_of_uneven_rows(comm: &dyn Communicator) -> Outcome {
+    let ranks = comm.size();
+    for at in 0..ranks {
+        let bounds: Vec<u64> = (0..=ranks).map(|c| if c <= at { 0 } else { 2 }).collect();
+        let over = |shape: [u64; 2]| Distribution::over(ranks).shape(shape);
+        let (d, e) = (
+            over([2, 9]).block_bounds(0, bounds).build()?,
+            over([9, 60]).block(0).build()?,
+        );
+        let (a, b) = (numbers(&[2, 9], 3), numbers(&[9, 60], 7));
+        let product = dot(&spread(&a, &d, comm)?, &spread(&b, &e, comm)?)?;
+        let wanted = by_hand(&a, &b, 0, |sum, x, y| sum + x * y);
+        whole_alike(&product, &wanted, 0.0, "rows on one rank")?;
+        let mine = product.owned().len();
+        ensure(mine <= 2 * 120_usize.div_ceil(ranks), || {
+            format!("{mine} of 120 elements on one of {ranks} ranks")
+        })?;
+        // Blocks that are not quite equal are kept.
+        let d = over([9, 9]).block(0).build()?;
+        let a = numbers(&[9, 9], 3);
+        let product = dot(&spread(&a, &d, comm)?, &spread(&b, &e, comm)?)?;
+        same(&product.distribution().axes()[0], &d.axes()[0], "rows kept")?;
     }
     Ok(())
 }

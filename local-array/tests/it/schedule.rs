@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::support::numpy::Call;
 use super::support::schedule::{SAMPLES, Sample, layout, layouts, operation};
-use super::support::{Failure, plain::zoo};
+use super::support::{
+    Failure,
+    plain::{turns, zoo},
+};
 
 /// How often each pair of an operation and a distribution of its array number `array` is due.
 fn pairs(
@@ -111,4 +114,20 @@ fn a_number_of_ranks_meets_every_distribution() -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The cases without a fixture to deal out: one rank alone, three numbers of ranks in a row, and with them all, see each.
+#[test]
+fn turns_go_through_all() {
+    for salt in 0..20 {
+        for count in [2, 8] {
+            for ranks in [&[1][..], &[2, 3, 4], &[4, 5, 6], &[5, 6, 7]] {
+                let seen: BTreeSet<usize> = ranks
+                    .iter()
+                    .flat_map(|&ranks| turns(count, ranks, salt))
+                    .collect();
+                assert_eq!(seen.len(), count, "{ranks:?}, {salt}");
+            }
+        }
+    }
 }

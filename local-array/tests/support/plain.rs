@@ -123,6 +123,17 @@ pub fn some(shape: &[u64], ranks: usize, salt: usize, count: usize) -> Vec<Distr
         .collect()
 }
 
+/// Which of `count` things a number of ranks looks at: one rank at all, more at three of them, in turn, so that three
+/// numbers of ranks in a row go through eight; other ones for another `salt`. The test `it::schedule` counts.
+pub fn turns(count: usize, ranks: usize, salt: usize) -> impl Iterator<Item = usize> {
+    let (first, due) = if ranks == 1 {
+        (0, count)
+    } else {
+        (3 * ranks + salt, count.min(3))
+    };
+    (first..first + due).map(move |turn| turn % count)
+}
+
 /// Blocks on the last `used` of `ranks` ranks, in falling order.
 fn distribution_on(shape: &[u64], used: usize, ranks: usize) -> Distribution {
     let mut grid = vec![1; shape.len()];

@@ -2,6 +2,7 @@
 
 pub mod elementwise;
 pub mod moving;
+pub mod products;
 pub mod random;
 pub mod rearranging;
 pub mod reductions;
@@ -38,6 +39,7 @@ macro_rules! every_law {
             elementwise equalised_arrays_broadcast_as_plain_ones pair;
             elementwise what_is_replicated_needs_no_communication pair;
             elementwise arithmetic_keeps_its_laws numbers;
+            products matrices_multiply_as_by_hand factors;
             random layouts_do_not_matter seeded;
             rearranging sorting_orders_and_keeps_all array;
             rearranging shapes_there_and_back any_array;
