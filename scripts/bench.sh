@@ -3,6 +3,7 @@
 # (all medians), report.txt (the ratios), criterion*/report/index.html.
 #   ONLY="maps plan redist halo dnpy array"  some groups          BENCH_MPI="2 4"    rank counts under MPI
 #   HEAT_PYTHON=python  a Python with NumPy, mpi4py and Heat (PyTorch, gigabytes), for group array
+#   DISTARRAY_PYTHON=python  one with DistArray 0.6.0, NumPy before 1.24 and mpi4py, for its sums and variances
 #   ARRAY_ROUNDS=3      how often ours and the peers of group array take turns
 #   BENCH_DIRS="/dev/shm out/bench"    where files go       BENCH_MIB="64 512" sizes of the .npy files
 set -uo pipefail
@@ -87,6 +88,8 @@ array() { # FOLDER RANKS PARTS: repetitions and seconds of a peer's case, and cr
     have_mpi || { absent "MPI at $2 ranks" "$MPI_PACKAGES"; return; }
     timeout 600 "${MPIRUN[@]}" -n "$2" "$array_bench" --bench --noplot --warm-up-time 0.1 --measurement-time 0.2 --nresamples 1000 >>"$out/array.log" 2>&1 || failed="$failed array(mpi $2)"
     [ -z "$python" ] || [ "${mpi4py:-}" = no ] || peer timeout 600 "${MPIRUN[@]}" -n "$2" "${HEAT_PYTHON:-$python}" benches/peers/arrays.py "${4},heat"
+    [ "$4" = local ] && [ -n "${DISTARRAY_PYTHON:-}" ] || return 0
+    PEER_REPETITIONS=3 peer timeout 600 "${MPIRUN[@]}" -n "$2" "$DISTARRAY_PYTHON" benches/peers/distarray_reductions.py
 }
 if wanted array; then
     array_bench=$(binary local-array array)

@@ -93,9 +93,9 @@ def main():
                 row += [time(mine), ratio(mine, limit), ratio(mine, (case, place, ranks, "limit"))]
             others = ["mpi4py + NumPy", "NumPy, the local part", "mpi4py + NumPy, one sweep", "mpi4py + NumPy, two passes"]
             other = next((o for o in others if time(peer(case, ranks, o))), "")
-            row += [ratio(peer(case, ranks, other), limit), ratio(peer(case, ranks, "Heat"), limit)]
+            row += [ratio(peer(case, ranks, other), limit), ratio(peer(case, ranks, "Heat"), limit), ratio(peer(case, ranks, "DistArray"), limit)]
             rows.append(row)
-    head = ["case", "ranks", "threads, ms", "× limit", "× plain loop", "MPI, ms", "× limit", "× plain loop", "NumPy × limit", "Heat × limit"]
+    head = ["case", "ranks", "threads, ms", "× limit", "× plain loop", "MPI, ms", "× limit", "× plain loop", "NumPy × limit", "Heat × limit", "DistArray × limit"]
     table("Reductions (limit: the faster of NumPy's sum and BLAS' dot over the same local bytes, same round)", head, rows)
 
     rows = []
