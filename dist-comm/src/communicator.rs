@@ -121,7 +121,8 @@ pub trait Communicator: Send + Sync {
     /// Makes `workspace` large enough for an [`exchange`](Self::exchange) of these messages, which then takes no memory that
     /// grows with their lengths. Local.
     ///
-    /// What fails here fails before any message is sent, so the ranks can [`agree`](crate::agree::agree) on it:
+    /// What fails here fails before any message is sent, so the ranks can [`agree`](crate::agree::agree) on it. A communicator
+    /// that hands `exchange` to another one does so with this too.
     ///
     /// ```
     /// use dist_comm::agree::{Agreed, agree};

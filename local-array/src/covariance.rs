@@ -187,7 +187,8 @@ impl<K: Center, C: Communicator + Clone> Covariance<K, C> {
     /// Collective; every rank gives the same arguments. Example: see [`covariance`](LocalArrayBase::covariance).
     ///
     /// Those of complex variables are of the first and the conjugate of the second. Where `ddof` leaves nothing to divide by
-    /// they are infinite or NaN. Memory per rank: that of its elements, twice, and of one other rank's.
+    /// they are infinite or NaN. Memory per rank: that of its elements, twice, and of one other rank's;
+    /// [`reproducible`](Self::reproducible) takes its elements four times.
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::Shape`] for more than two dimensions or different numbers of observations,

@@ -98,14 +98,15 @@ where
     }
 
     /// A new array of `f` of each element, by slices.
-    pub(crate) fn each<R>(&self, f: impl Fn(S::Elem) -> R) -> LocalArray<R, D, C>
+    pub(crate) fn each<R>(&self, f: impl Fn(S::Elem) -> R + Copy) -> LocalArray<R, D, C>
     where
         S::Elem: Copy,
         C: Clone,
     {
         let stored = self.data.view().into_dyn();
         let mut push = |x: &[S::Elem], _: &[()], _: &[()], results: &mut Vec<R>| {
-            results.extend(x.iter().map(|&x| f(x)));
+            // A copy of `f`, which no result written can change: what it holds stays in registers.
+            results.extend(x.iter().map(move |&x| f(x)));
         };
         let unit = ndarray::arr0(()).into_dyn();
         let found = unit.broadcast(stored.raw_dim()).and_then(|unit| {

@@ -19,7 +19,8 @@ const TAG: u32 = 0x4841;
 
 /// A halo exchange, planned once and carried out many times: plan, messages and buffers are kept.
 ///
-/// One packed message per neighbour; it waits for neighbours only, and is no barrier.
+/// One packed message per neighbour; it waits for neighbours only, and is no barrier, but for the first exchange, and the first
+/// with larger elements: in these all ranks agree that each has the memory for its messages.
 ///
 /// ```
 /// use dist_comm::{Communicator, ThreadComm};
@@ -112,8 +113,8 @@ impl<C: Communicator> HaloExchanger<C> {
     /// padding there is nothing to do. Collective. Example: see [`HaloExchanger`].
     ///
     /// # Errors
-    /// [`ArrayError::IncompatibleArray`] when the array is not distributed as planned, the same on every rank;
-    /// [`ArrayError::Comm`].
+    /// [`ArrayError::IncompatibleArray`] when the array is not distributed as planned, [`ArrayError::Agreed`] when a rank cannot
+    /// have the memory for its messages, the same on every rank; [`ArrayError::Comm`].
     pub fn exchange<S, D, C2>(
         &mut self,
         array: &mut LocalArrayBase<S, D, C2>,
@@ -232,7 +233,7 @@ where
     ///
     /// # Errors
     /// The same on every rank: [`ArrayError::IncompatibleArray`] when the ranks have the array in different distributions,
-    /// [`ArrayError::Agreed`] when the plan of a rank cannot be made; [`ArrayError::Comm`].
+    /// [`ArrayError::Agreed`] when the plan of a rank cannot be made, or the memory for its messages cannot be had; [`ArrayError::Comm`].
     pub fn exchange_halo(&mut self) -> Result<(), ArrayError> {
         let (comm, distribution) = (&self.comm, self.part.distribution());
         let planned = HaloExchanger::new(distribution, comm);

@@ -59,7 +59,7 @@ macro_rules! operator {
             type Output = LocalArray<T, D, C>;
 
             fn $fn(self, value: T) -> Self::Output {
-                self.each(|element| element.$kernel(value))
+                self.each(move |element| element.$kernel(value))
             }
         }
 
@@ -174,7 +174,7 @@ macro_rules! value_first {
             type Output = LocalArray<$t, D, C>;
 
             fn $fn(self, array: &LocalArrayBase<S, D, C>) -> Self::Output {
-                array.each(|element| self.$kernel(element))
+                array.each(move |element| self.$kernel(element))
             }
         }
     )*};

@@ -90,9 +90,12 @@ parts! {
 /// | `prod`, `cumsum`, `cumprod` | a fixed tree over global indices, joined two by two |
 ///
 /// The product of two matrices is distributed as that of [`Dot`](crate::Dot); its sums are kept for 128 rows and 128 columns of a
-/// rank at a time, 18 MiB. A product of two `f64` takes many times as long as in the kernel of the plain one.
+/// rank at a time, 18 MiB, and up to three copies of them where each rank multiplies its share of the summed dimension. A product
+/// of two `f64` takes many times as long as in the kernel of the plain one.
 ///
-/// `dot` and `vdot` are for floats and complex numbers. Products of integers wrap and those of `bool` are *or*, in any order, so
+/// Rows and columns in lists that name indices outside the matrix are refused ([`ArrayError::OutOfBounds`]).
+///
+/// `dot` and `vdot` are for floats and complex numbers. Sums of integers wrap and those of `bool` are *or*, in any order, so
 /// that the plain [`dot`](crate::Dot) and [`vdot`](crate::vdot) of these have the same bits for any layout already.
 ///
 /// ```

@@ -441,7 +441,7 @@ fn too_long_messages(comm: &dyn Communicator) -> Verdict {
             break; // nobody to write to
         }
         let messages: Vec<_> = lens.iter().map(|&len| Message { peer, len }).collect();
-        let outcome = comm.reserve(&messages, &[], &mut workspace);
+        let outcome = comm.reserve(&messages, &messages, &mut workspace);
         let lacks = matches!(
             outcome,
             Err(CommError::Allocation { operation: Operation::Exchange, rank, .. }) if rank == comm.rank()

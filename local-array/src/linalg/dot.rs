@@ -25,8 +25,9 @@ use crate::{ArrayError, LocalArray, LocalArrayBase};
 /// J. Watts, "SUMMA: scalable universal matrix multiplication algorithm", 1997); what a panel needs comes by a redistribution,
 /// so that any layouts will do. Where that would send a rank more than its share of both matrices and, from every rank, a sum
 /// for each of its elements of the product, as for a row times a column, each rank multiplies its share instead, and the sums of
-/// all ranks are added up in order of rank; they take no more memory than a quarter of that share. In a product of a matrix and a vector the matrix stays where it is: each rank multiplies what it has, and the lowest rank of
-/// each row of the grid (of each column for vector times matrix) adds up the sums of that row and has the result, distributed
+/// all ranks are added up in order of rank; they and their copies on the way take no more memory than one and a half times that
+/// share. In a product of a matrix and a vector the matrix stays where it is: each rank multiplies what it has, and the lowest
+/// rank of each row of the grid (of each column for vector times matrix) adds up the sums of that row and has the result, distributed
 /// as the matrix is along that dimension, without padding. The kernel is `matrixmultiply`'s for floats (see [`MatMul`]); the
 /// order of additions is fixed by the shapes and distributions.
 ///

@@ -16,7 +16,7 @@ use bytemuck::Pod;
 use dap_protocol::Element;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{AxisDist, Distribution, IndexMap};
-use ndarray::{CowArray, Data, Ix2};
+use ndarray::{Array2, CowArray, Data, Ix2};
 
 use crate::cow::unpadded;
 use crate::redistribute::moved_to;
@@ -53,7 +53,9 @@ impl Dealt {
     ) -> Result<Option<Self>, ArrayError> {
         let (ranks, k) = (a.ranks(), a.global_shape()[1]);
         let [m, n] = [target.global_shape()[0], target.global_shape()[1]].map(u128::from);
-        if ranks == 1 || m == 0 || n == 0 || k == 0 {
+        // A result that lacks rows, or has some outside, is not a part of the whole product.
+        let is_part = target.axes().iter().all(has_each_once);
+        if ranks == 1 || m == 0 || n == 0 || k == 0 || !is_part {
             return Ok(None);
         }
         let dealt = Self::of(a, b)?;
@@ -142,7 +144,13 @@ where
     C: Communicator + Clone,
 {
     if factor.distribution().is_compatible(dealt) {
-        return Ok(factor.owned().into());
+        let (owned, shape) = (factor.owned(), dealt.local_shape(factor.comm().rank()));
+        if owned.shape() == shape {
+            return Ok(owned.into());
+        }
+        // Without an element here, as in another grid: nothing of as many rows, or columns, as the others have.
+        let nothing = Array2::from_elem((shape[0], shape[1]), T::default());
+        return Ok(nothing.into());
     }
     let moved: LocalArray<T, Ix2, C> = moved_to(factor, dealt)?;
     Ok(moved.into_local().into())
@@ -186,6 +194,17 @@ fn indices(target: &Distribution, rank: usize, axis: usize) -> Result<Vec<usize>
         .global_iter()
         .filter_map(|index| usize::try_from(index.get()).ok())
         .collect())
+}
+
+/// Whether every index of an axis is on one coordinate, and nothing else is on any.
+fn has_each_once(axis: &AxisDist) -> bool {
+    let AxisDist::Unstructured { size, indices, .. } = axis else {
+        return true;
+    };
+    let all = || indices.iter().flat_map(|list| list.iter().copied());
+    axis.is_one_to_one()
+        && all().count() as u64 == *size
+        && all().all(|index| u64::try_from(index).is_ok_and(|index| index < *size))
 }
 
 /// The most indices that a coordinate owns.

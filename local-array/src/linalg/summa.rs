@@ -55,10 +55,9 @@ where
     } else if let Some(dealt) = dealt {
         let [rows, columns] = dealt.factors(a, b)?;
         let shape = (rows.nrows(), columns.ncols());
-        drop(agree(
-            comm,
-            room::<T::Acc>(shape.0.saturating_mul(shape.1), comm.rank()),
-        )?);
+        // The sums, and what is sent of them.
+        let count = shape.0.saturating_mul(shape.1).saturating_mul(2);
+        drop(agree(comm, room::<T::Acc>(count, comm.rank()))?);
         let mut partial = Array2::from_elem(shape, T::Acc::zeroed());
         let panels = rows.axis_chunks_iter(Axis(1), STEP);
         for (rows, columns) in panels.zip(columns.axis_chunks_iter(Axis(0), STEP)) {

@@ -11,6 +11,8 @@ use crate::ArrayError;
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     element: usize,
+    /// The largest elements for whose messages every rank is known to have the memory.
+    agreed: usize,
     sends: Vec<Message>,
     recvs: Vec<Message>,
     workspace: Workspace,
@@ -19,19 +21,25 @@ pub(crate) struct Messages {
 impl Messages {
     /// Carries out `job`. Collective; all ranks have elements of the same size.
     ///
-    /// Where that size is another one than before, the ranks first agree that each has memory for its messages: a rank that
-    /// lacks it once messages travel would leave its peers waiting.
+    /// Where these are larger than all before, the ranks first agree that each has memory for its messages: a rank that lacks
+    /// it once messages travel would leave its peers waiting.
     pub(crate) fn exchange(
         &mut self,
         comm: &(impl Communicator + ?Sized),
         tag: u32,
-        (sends, recvs): (&[Transfer], &[Transfer]),
+        transfers: (&[Transfer], &[Transfer]),
         element: usize,
         job: &mut dyn ExchangeJob,
     ) -> Result<(), ArrayError> {
         if self.element != element {
-            self.element = 0; // none, so that after a failure all ranks agree again
-            agree(comm, self.fit(comm, (sends, recvs), element))?;
+            self.element = 0; // none, should this fail
+            let fitted = self.fit(comm, transfers, element);
+            if element > self.agreed {
+                agree(comm, fitted)?;
+                self.agreed = element;
+            } else {
+                fitted?; // there is room for longer messages
+            }
             self.element = element;
         }
         let Self {

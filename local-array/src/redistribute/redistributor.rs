@@ -169,8 +169,8 @@ impl<C: Communicator> Redistributor<C> {
     /// Fastest with both arrays in C order; sources in another order are sent by messages. Example: see [`Redistributor`].
     ///
     /// # Errors
-    /// [`ArrayError::IncompatibleArray`] when an array is not distributed as planned, before anything moves and the same on
-    /// every rank; [`ArrayError::Comm`].
+    /// Before anything moves and the same on every rank: [`ArrayError::IncompatibleArray`] when an array is not distributed as
+    /// planned, [`ArrayError::Agreed`] when a rank cannot have the memory for its messages. [`ArrayError::Comm`].
     pub fn execute<S1, D1, C1, S2, D2, C2>(
         &mut self,
         src: &LocalArrayBase<S1, D1, C1>,

@@ -6,12 +6,12 @@ use half::f16;
 use local_array::{
     Dot, LocalArray, SlidingMode, convolve, correlate, cross, dot, inner, tensordot,
 };
-use ndarray::{ArrayD, Dimension as _, Ix1, IxDyn};
+use ndarray::{ArrayD, Dimension as _, Ix1, Ix2, IxDyn};
 use num_complex::Complex64;
 
 use super::numpy::{gathered, shape_of, spread, whole_alike};
 use super::plain::{flat, zoo};
-use super::{Outcome, ensure, same};
+use super::{Outcome, ensure, refused_everywhere, same};
 
 cases! {
     shares_of_crossed_vectors,
@@ -19,6 +19,8 @@ cases! {
     shares_of_few_sliding_sums,
     shares_of_products_of_few_numbers,
     shares_of_products_of_few_numbers_of_many_kinds,
+    shares_of_products_in_grids_of_fewer_ranks,
+    shares_of_products_of_rows_that_are_no_whole,
     shares_of_uneven_rows,
 }
 
@@ -196,6 +198,76 @@ fn shares_of_products_of_few_numbers(comm: &dyn Communicator) -> Outcome {
             let half = float.mapv(f16::from_f64);
             whole_alike(&dot(&x, &y)?, &half, 0.0, &what)?;
             whole_alike(&x.reproducible().dot(&y)?, &half, 0.0, &what)?;
+        }
+    }
+    Ok(())
+}
+
+/// Two layouts of the summed dimension that are alike but for a rank that has nothing of it in one and is not there in the other.
+fn shares_of_products_in_grids_of_fewer_ranks(comm: &dyn Communicator) -> Outcome {
+    let ranks = comm.size();
+    for k in [9, 300] {
+        let (a, b) = (numbers(&[1, k], 3), numbers(&[k, 1], 7));
+        let wanted = by_hand(&a, &b, 0, |sum, x, y| sum + x * y).mapv(|x| x as f64);
+        let (a, b) = (a.mapv(|x| x as f64), b.mapv(|x| x as f64));
+        // The last has nothing, where there are others.
+        let places = (ranks - 1).max(1);
+        let mut bounds: Vec<u64> = (0..=places).map(|i| (i * k / places) as u64).collect();
+        bounds.resize(ranks + 1, k as u64);
+        let over = |shape| Distribution::over(ranks).shape(shape);
+        let row = over([1, k as u64]).block_bounds(1, bounds.clone()).build()?;
+        let column = over([k as u64, 1]).block_bounds(0, bounds).build()?;
+        ensure(ranks == 1 || column.drop_empty() != column, || {
+            format!("{column:?} has a rank too many")
+        })?;
+        for (d, e) in [
+            (row.clone(), column.clone()),
+            (row.clone(), column.drop_empty()),
+            (row.drop_empty(), column.clone()),
+            (row.drop_empty(), column.drop_empty()),
+        ] {
+            let what = format!("{k}, {d:?} and {e:?}");
+            let (x, y) = (spread(&a, &d, comm)?, spread(&b, &e, comm)?);
+            whole_alike(&dot(&x, &y)?, &wanted, 0.0, &what)?;
+            whole_alike(&inner(&x, &y.transpose(None)?)?, &wanted, 0.0, &what)?;
+            whole_alike(&x.reproducible().dot(&y)?, &wanted, 0.0, &what)?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows in lists that lack one, or name one outside: the product has them as the first factor does.
+fn shares_of_products_of_rows_that_are_no_whole(comm: &dyn Communicator) -> Outcome {
+    let (ranks, k) = (comm.size(), 1000);
+    let left = |g: &[i64]| ((g[0] * 7 + g[1] * 3) % 11 - 5) as f64;
+    let right = |g: &[i64]| ((g[0] * 5 + 2) % 13 - 6) as f64;
+    let over = |shape| Distribution::over(ranks).shape(shape);
+    let mut lacking = vec![vec![]; ranks];
+    lacking[0].push(0_i64);
+    let mut free = lacking.clone();
+    free[0].insert(0, -1);
+    free[ranks - 1].push(1);
+    let b = over([k, 1]).block(0).build()?;
+    let b = LocalArray::<f64, Ix2, _>::from_fn(&b, comm, right)?;
+    for (lists, d) in [
+        (&lacking, over([2, k]).unstructured(0, lacking.clone()).build()?),
+        (&free, over([2, k]).unstructured_free(0, free.clone()).build()?),
+    ] {
+        let a = LocalArray::<f64, Ix2, _>::from_fn(&d, comm, left)?;
+        let exact = a.reproducible().dot(&b);
+        let products = if lists == &free {
+            refused_everywhere(comm, exact, "rows outside, exactly")?;
+            vec![a.dot(&b)?]
+        } else {
+            vec![a.dot(&b)?, exact?]
+        };
+        for product in products {
+            let wanted = lists[comm.rank()].iter().map(|&row| {
+                let terms = (0..k.cast_signed()).map(|i| left(&[row, i]) * right(&[i, 0]));
+                terms.sum::<f64>()
+            });
+            let (found, wanted) = (product.local(), wanted.collect::<Vec<_>>());
+            same(found.iter().copied().collect::<Vec<_>>(), wanted, &format!("{d:?}"))?;
         }
     }
     Ok(())
