@@ -6,6 +6,7 @@
 
 mod attribute;
 mod chunk;
+mod create;
 mod dataset;
 mod element;
 mod ffi;
@@ -13,20 +14,26 @@ mod load;
 mod metadata;
 mod mode;
 mod open;
-mod publish;
+mod reader;
 mod refusal;
 mod save;
+mod source;
 mod together;
 mod vds;
+mod walk;
+mod writer;
 
 pub use attribute::AttributeValue;
 pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
-pub use load::{Wanted, load_hdf5, load_hdf5_codes};
+pub use load::{LoadHdf5, Wanted, load_hdf5};
 pub use mode::{ParseWriteModeError, WriteMode};
+pub use reader::Hdf5Reader;
 pub use refusal::Refusal;
 pub use save::{SaveHdf5, save_hdf5};
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+pub use walk::datasets_hdf5;
+pub use writer::Hdf5Writer;
 
 /// The key under which `DistArray` saves an array where none is given.
 pub const DEFAULT_KEY: &str = "buffer";

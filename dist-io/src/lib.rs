@@ -16,18 +16,31 @@
 //! Files are read and written through a [`Communicator`](dist_comm::Communicator)'s
 //! [`SharedFile`](dist_comm::SharedFile): thread ranks and MPI ranks do the same.
 //!
+//! # HDF5 datasets
+//! - bool (PyTables' too), `i8` to `i64`, `u8` to `u64`, `f16`, bfloat16, `f32`, `f64`, complex numbers as h5py writes them, codes of
+//!   enumerations; both byte orders are read. Nothing is converted. What was never written is the fill value.
+//! - The library makes a dataset and says where its elements lie; every rank writes and reads there by itself. Chunks are filtered
+//!   in threads, outside the library's lock: shuffle, deflate (h5py's `gzip`), fletcher32; lzf is read too, and other filters go
+//!   through the library, if it has them.
+//! - A chunk that does not decode, has another length or another checksum is an error that names the chunk and its byte.
+//! - A file that is replaced while it is read is read as it was, or looked at again; one that another program has open to write it
+//!   is not replaced. Saves of one file wait for each other.
+//!
 //! # Features
-//! - `hdf5`: `SaveHdf5`, `save_hdf5`, `load_hdf5`, `inspect_hdf5`, and Legate's `to_file`, `from_file`, `from_file_batched`, by any HDF5 library,
-//!   a serial one too.
+//! - `hdf5`: `SaveHdf5`, `LoadHdf5`, `inspect_hdf5` and so on, and Legate's calls in `legate`, by any HDF5 library, a serial one too.
 //! - `mpi`: the tests under `mpirun`.
 //! - `cli`: the command `dap`; nothing of it is in the library.
 #![cfg_attr(not(feature = "hdf5"), forbid(unsafe_code))]
 
 mod error;
 mod execute;
+#[cfg(any(feature = "cli", feature = "hdf5"))]
+mod identity;
 mod layout;
 mod part;
 mod plan;
+#[cfg(any(feature = "cli", feature = "hdf5"))]
+mod publish;
 mod report;
 
 #[cfg(feature = "hdf5")]
@@ -37,16 +50,41 @@ pub use error::IoError;
 pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
-    AttributeValue, Batch, Batches, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, FileQueue,
-    ParseWriteModeError, Refusal, SaveHdf5, Storage, Wanted, WriteMode, from_file,
-    from_file_batched, inspect_hdf5, load_hdf5, load_hdf5_codes, repack, save_hdf5, to_file,
+    AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Hdf5Reader, Hdf5Writer,
+    LoadHdf5, ParseWriteModeError, Refusal, SaveHdf5, Storage, Wanted, WriteMode, datasets_hdf5,
+    inspect_hdf5, load_hdf5, save_hdf5,
 };
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};
-pub use plan::{Chunk, Direction, Explanation, IoPlan, LONG_RUN, RankVolume, Strategy};
+pub use plan::{Chunk, Chunks, Direction, Explanation, IoPlan, RankVolume, Strategy};
 pub use report::IoReport;
+
+/// Writes a file as a whole or not at all: for `dap`, which is a crate of its own.
+///
+/// # Errors
+/// What the operating system says.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub fn replace_file(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    publish::replace(path, bytes)
+}
+
+/// Legate's calls, under its names: a file for each rank, and one virtual dataset that presents them as one.
+///
+/// ```text
+/// to_file            every rank writes its part; the file that names them all is published last
+/// from_file          any dataset, each rank what it wants of it; of a virtual one every part is checked
+/// from_file_batched  a dataset in chunks, one read ahead
+/// FileQueue          saves that return at once, and the fence that waits for them
+/// repack             one plain file of a file with parts
+/// ```
+#[cfg(feature = "hdf5")]
+pub mod legate {
+    pub use crate::h5::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+}
 
 /// The examples of `README.md`.
 #[cfg(all(doctest, feature = "hdf5"))]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../docs/parts.md")]
 struct Readme;

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use clap::Args as ClapArgs;
 use dap_protocol::{DimData, DistBuffer, ElementType, HostBuffer, LocalBuffer, Order};
+#[cfg(feature = "hdf5")]
+use dist_io::SaveHdf5;
 use dist_maps::Distribution;
 use dnpy_format::set::{PartRecord, SetWriter};
 use dnpy_format::{SaveId, npy};
@@ -16,7 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::Outcome;
 use super::dist::{Dist, Extents, bytes};
 use super::error::CliError;
-use super::pieces::{Pieces, whole};
+use super::pieces::whole;
 use super::place::{Place, output};
 use super::source::Source;
 use super::text::{count, times};
@@ -141,7 +143,7 @@ impl Args {
         let bar = bar(stored_bytes(&all, source.element()));
         let write = || {
             let mut written = 0;
-            for piece in Pieces::new(&all, source.item_memory(), self.budget)? {
+            for piece in source.pieces(&all, self.budget)? {
                 let piece = piece?;
                 let part = source.read(&piece)?;
                 let bytes = writer.write_part(&DistBuffer::new(piece, part.buffer())?)?;
@@ -209,21 +211,26 @@ impl Args {
     ) -> Result<(), CliError> {
         let key = key.unwrap_or(dist_io::DEFAULT_KEY);
         let all = whole(&source.shape())?;
-        let mut pending = super::publish::Pending::new(path)?;
-        super::hdf5::create(&mut pending, path, key, source.element(), wanted)?;
+        let mut save = SaveHdf5::new(path).key(key);
+        if let Source::Hdf5 { reader, .. } = source {
+            for (name, value) in &reader.info().attributes {
+                save = save.attribute(name, value.clone());
+            }
+        }
+        let mut writer = save.begin(wanted, source.element())?;
         let bar = bar(stored_bytes(&all, source.element()));
-        for piece in Pieces::new(&all, source.item_memory(), self.budget)? {
+        for piece in source.pieces(&all, self.budget)? {
             let part = source.read(&piece?)?;
             let mut outcome = Ok(());
             part.buffer().visit_bytes(&mut |bytes| {
                 bar.inc(bytes.len() as u64);
                 if outcome.is_ok() {
-                    outcome = std::io::Write::write_all(pending.file(), bytes);
+                    outcome = writer.write(bytes);
                 }
             });
-            outcome.map_err(CliError::os("write", path))?;
+            outcome?;
         }
-        pending.publish()?;
+        writer.publish()?;
         bar.finish_and_clear();
         Ok(())
     }
@@ -295,7 +302,7 @@ impl<'a> Stream<'a> {
     }
 
     fn visit(&self, visit: &mut dyn FnMut(&[u8])) -> Result<(), CliError> {
-        for piece in Pieces::new(self.part, self.source.item_memory(), self.budget)? {
+        for piece in self.source.pieces(self.part, self.budget)? {
             let part = self.source.read(&piece?)?;
             part.buffer().visit_bytes(&mut |bytes| {
                 visit(bytes);

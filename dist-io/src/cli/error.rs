@@ -68,20 +68,17 @@ pub(super) enum CliError {
     Axes { given: String, ndim: usize },
     #[error("{given} ranks, allowed: {allowed} for this command")]
     TooManyRanks { given: usize, allowed: usize },
+    #[cfg_attr(not(feature = "hdf5"), expect(dead_code, reason = "of chunks"))]
+    #[error(
+        "a budget of {given} bytes, needed: {needed}, for a row of chunks and one of them decoded"
+    )]
+    Budget { given: u64, needed: u64 },
     #[error("{element} has no place in a file of this kind")]
     NoType { element: ElementType },
     #[error("a PNG is bytes: name a file with --output")]
     Binary,
     #[error("{}: {message}", path.display())]
     Picture { path: PathBuf, message: String },
-    #[cfg(feature = "hdf5")]
-    #[error("{}:/{key}: {operation}: {message}", path.display())]
-    Hdf5 {
-        path: PathBuf,
-        key: String,
-        operation: &'static str,
-        message: String,
-    },
 }
 
 impl CliError {

@@ -87,7 +87,7 @@ fn datasets(place: Place) -> Result<Vec<Place>, CliError> {
     let Place::Hdf5 { path, key: None } = place else {
         return Ok(vec![place]);
     };
-    let keys = super::hdf5::keys(&path)?.into_iter();
+    let keys = dist_io::datasets_hdf5(&path)?.into_iter();
     Ok(keys
         .map(|key| Place::Hdf5 {
             path: path.clone(),
@@ -193,7 +193,7 @@ fn describe(source: &Source, all: bool) -> Result<String, CliError> {
         Source::Npy { .. } => None,
         Source::Set { .. } => Some(distribution.ranks()),
         #[cfg(feature = "hdf5")]
-        Source::Hdf5 { info, .. } => info.dim_data.as_ref().map(Vec::len),
+        Source::Hdf5 { reader, .. } => reader.info().dim_data.as_ref().map(Vec::len),
     };
     if ranks.is_some() {
         for (number, dist) in distribution.axes().iter().enumerate() {
@@ -255,8 +255,9 @@ fn kind(source: &Source) -> String {
             )
         }
         #[cfg(feature = "hdf5")]
-        Source::Hdf5 { info, .. } => {
+        Source::Hdf5 { reader, .. } => {
             use dist_io::{ByteOrder, Storage};
+            let info = reader.info();
             let storage = match &info.storage {
                 Storage::Contiguous { offset: Some(at) } => {
                     format!("contiguous, from byte {at} on")
@@ -274,6 +275,9 @@ fn kind(source: &Source) -> String {
                 ByteOrder::Big => "big-endian, ",
             };
             let saved = match &info.dim_data {
+                None if info.dim_data_error.is_some() => {
+                    ", with a dim_data that cannot be used (dap check says why)"
+                }
                 None => ", with no dim_data",
                 Some(_) => "",
             };
@@ -283,10 +287,11 @@ fn kind(source: &Source) -> String {
 }
 
 fn notes(source: &Source) -> Vec<String> {
-    if let Source::Set { set, .. } = source {
-        set.notes().iter().map(ToString::to_string).collect()
-    } else {
-        Vec::new()
+    match source {
+        Source::Set { set, .. } => set.notes().iter().map(ToString::to_string).collect(),
+        #[cfg(feature = "hdf5")]
+        Source::Hdf5 { reader, .. } => reader.info().repairs.clone(),
+        Source::Npy { .. } => Vec::new(),
     }
 }
 

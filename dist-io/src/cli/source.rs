@@ -1,21 +1,19 @@
 //! [`Source`]: an array in files, whatever their format, read part by part.
 
 use std::ffi::OsString;
+#[cfg(feature = "hdf5")]
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use dap_protocol::{DimData, Element, ElementType, Order};
+#[cfg(feature = "hdf5")]
+use dist_io::{DEFAULT_KEY, Hdf5Reader};
 use dist_maps::Distribution;
 use dnpy_format::set::Set;
 use dnpy_format::{AnyPart, npy};
-#[cfg(feature = "hdf5")]
-use {
-    dap_protocol::{DistBuffer, HostArray},
-    dist_comm::SingleComm,
-    dist_io::{DEFAULT_KEY, DatasetInfo, inspect_hdf5, load_hdf5},
-};
 
 use super::error::CliError;
-use super::pieces::whole;
+use super::pieces::{Pieces, whole};
 use super::place::{Place, one_input};
 
 /// Calls an expression with the Rust type of an element type.
@@ -47,9 +45,6 @@ macro_rules! with_element {
         }
     }};
 }
-#[cfg(feature = "hdf5")]
-pub(super) use with_element;
-
 /// One array in files.
 pub(super) enum Source {
     /// A `.npy` file.
@@ -61,7 +56,7 @@ pub(super) enum Source {
     Hdf5 {
         path: PathBuf,
         key: String,
-        info: Box<DatasetInfo>,
+        reader: Box<Hdf5Reader>,
     },
 }
 
@@ -89,8 +84,10 @@ impl Source {
             #[cfg(feature = "hdf5")]
             Place::Hdf5 { path, key } => {
                 let key = key.unwrap_or_else(|| DEFAULT_KEY.to_owned());
-                let info = Box::new(inspect_hdf5(&path, &key)?);
-                Ok(Self::Hdf5 { path, key, info })
+                // one thread: the budget has room for one chunk beside the elements
+                let reader = Hdf5Reader::open(&path, &key)?.threads(NonZero::<usize>::MIN);
+                let reader = Box::new(reader);
+                Ok(Self::Hdf5 { path, key, reader })
             }
             #[cfg(not(feature = "hdf5"))]
             Place::Hdf5 { path, .. } => Err(CliError::NeedsHdf5 { path }),
@@ -114,7 +111,7 @@ impl Source {
             Self::Npy { header, .. } => header.shape().iter().map(|&n| n as u64).collect(),
             Self::Set { set, .. } => set.global_shape(),
             #[cfg(feature = "hdf5")]
-            Self::Hdf5 { info, .. } => info.shape.clone(),
+            Self::Hdf5 { reader, .. } => reader.info().shape.clone(),
         }
     }
 
@@ -123,7 +120,7 @@ impl Source {
             Self::Npy { header, .. } => header.element_type(),
             Self::Set { set, .. } => set.element_type(),
             #[cfg(feature = "hdf5")]
-            Self::Hdf5 { info, .. } => info.element,
+            Self::Hdf5 { reader, .. } => reader.info().element,
         }
     }
 
@@ -132,8 +129,8 @@ impl Source {
         match self {
             Self::Set { set, .. } => return Ok(set.distribution()?),
             #[cfg(feature = "hdf5")]
-            Self::Hdf5 { info, .. } => {
-                if let Some(parts) = &info.dim_data {
+            Self::Hdf5 { reader, .. } => {
+                if let Some(parts) = &reader.info().dim_data {
                     return Ok(Distribution::from_dim_data_per_rank(parts)?);
                 }
             }
@@ -152,6 +149,32 @@ impl Source {
         size * (1 + u64::from(checked) + u64::from(turned))
     }
 
+    /// A part in pieces that fit a budget. Chunks are decoded as a whole, so a piece has whole ones, as far as it can: each is
+    /// decoded once then.
+    pub(super) fn pieces<'a>(
+        &self,
+        dim_data: &'a DimData,
+        budget: u64,
+    ) -> Result<Pieces<'a>, CliError> {
+        #[cfg(feature = "hdf5")]
+        if let Self::Hdf5 { reader, .. } = self
+            && let dist_io::Storage::Chunked { chunk } = &reader.info().storage
+        {
+            let item = self.element().size() as u64;
+            let bytes = chunk.iter().fold(item, |bytes, &n| bytes.saturating_mul(n));
+            // as it is in the file, and decoded
+            let decoding = bytes.saturating_mul(2);
+            let left = budget.saturating_sub(decoding);
+            let pieces = Pieces::new(dim_data, self.item_memory(), left)?;
+            let first = chunk.first().copied().unwrap_or(1);
+            return pieces.in_chunks(first).map_err(|needed| CliError::Budget {
+                given: budget,
+                needed: needed.saturating_add(decoding),
+            });
+        }
+        Ok(Pieces::new(dim_data, self.item_memory(), budget)?)
+    }
+
     /// Reads what the dictionaries describe, padding included.
     pub(super) fn read(&self, dim_data: &DimData) -> Result<AnyPart, CliError> {
         with_element!(self.element(), T => self.read_elements::<T>(dim_data))
@@ -165,11 +188,7 @@ impl Source {
             Self::Npy { path, .. } => npy::read_by_dim_data::<T>(path, dim_data)?.part.into(),
             Self::Set { set, .. } => set.read::<T>(dim_data)?.part.into(),
             #[cfg(feature = "hdf5")]
-            Self::Hdf5 { path, key, .. } => {
-                let part: DistBuffer<HostArray<T>> =
-                    load_hdf5(path, &SingleComm::new(), dim_data, key)?;
-                part.into()
-            }
+            Self::Hdf5 { reader, .. } => reader.read::<T>(dim_data)?.into(),
         })
     }
 }
