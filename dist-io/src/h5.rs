@@ -12,21 +12,27 @@ mod ffi;
 mod load;
 mod metadata;
 mod mode;
+#[cfg(feature = "hdf5-mpio")]
+mod mpio;
 mod open;
 mod publish;
 mod refusal;
 mod save;
 mod together;
 mod vds;
+mod way;
 
 pub use attribute::AttributeValue;
 pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
-pub use load::{Wanted, load_hdf5, load_hdf5_codes};
+pub use load::{Wanted, load_hdf5, load_hdf5_by, load_hdf5_codes};
 pub use mode::{ParseWriteModeError, WriteMode};
+#[cfg(feature = "hdf5-mpio")]
+pub use mpio::{Causes, CollectiveIo, IoMode};
 pub use refusal::Refusal;
 pub use save::{SaveHdf5, save_hdf5};
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+pub use way::Way;
 
 /// The key under which `DistArray` saves an array where none is given.
 pub const DEFAULT_KEY: &str = "buffer";

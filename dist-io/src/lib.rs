@@ -19,6 +19,7 @@
 //! # Features
 //! - `hdf5`: `SaveHdf5`, `save_hdf5`, `load_hdf5`, `inspect_hdf5`, and Legate's `to_file`, `from_file`, `from_file_batched`, by any HDF5 library,
 //!   a serial one too.
+//! - `hdf5-mpio`: `Way::Mpio`, parallel HDF5 with collective transfers.
 //! - `mpi`: the tests under `mpirun`.
 //! - `cli`: the command `dap`; nothing of it is in the library.
 #![cfg_attr(not(feature = "hdf5"), forbid(unsafe_code))]
@@ -38,9 +39,12 @@ pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
     AttributeValue, Batch, Batches, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, FileQueue,
-    ParseWriteModeError, Refusal, SaveHdf5, Storage, Wanted, WriteMode, from_file,
-    from_file_batched, inspect_hdf5, load_hdf5, load_hdf5_codes, repack, save_hdf5, to_file,
+    ParseWriteModeError, Refusal, SaveHdf5, Storage, Wanted, Way, WriteMode, from_file,
+    from_file_batched, inspect_hdf5, load_hdf5, load_hdf5_by, load_hdf5_codes, repack, save_hdf5,
+    to_file,
 };
+#[cfg(feature = "hdf5-mpio")]
+pub use h5::{Causes, CollectiveIo, IoMode};
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};
 pub use plan::{Chunk, Direction, Explanation, IoPlan, LONG_RUN, RankVolume, Strategy};

@@ -190,6 +190,12 @@ impl Chunks {
         Ok(Some(places))
     }
 
+    /// Elements of a chunk per dimension.
+    #[cfg(feature = "hdf5-mpio")]
+    pub(super) fn extents(&self) -> &[u64] {
+        &self.chunk
+    }
+
     /// A chunk's number, by its place in the grid of chunks.
     fn number(&self, coords: &[u64]) -> u64 {
         number(&self.shape, &self.chunk, coords)

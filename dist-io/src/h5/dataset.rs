@@ -15,6 +15,8 @@ use super::attribute::{AttributeValue, attributes, names as attribute_names, val
 use super::chunk::{Chunks, filter_names};
 use super::together::{is_regular, names};
 use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, ffi, metadata, open};
+#[cfg(feature = "hdf5-mpio")]
+use crate::FileLayout;
 use crate::IoError;
 use crate::layout::shape_text;
 
@@ -183,6 +185,19 @@ pub(super) enum Contents {
     Nowhere(Vec<u8>),
     /// In chunks.
     Chunks(Chunks),
+}
+
+#[cfg(feature = "hdf5-mpio")]
+impl Contents {
+    /// How elements lie that are in one piece or in chunks.
+    pub(super) fn layout(&self) -> FileLayout {
+        match self {
+            Self::Chunks(chunks) => FileLayout::Chunked {
+                chunk: chunks.extents().to_vec(),
+            },
+            _ => FileLayout::Contiguous,
+        }
+    }
 }
 
 /// A dataset looked up, and where its elements are.

@@ -10,10 +10,12 @@ use dist_maps::Distribution;
 
 use super::chunk::{self, Open};
 use super::dataset::{Contents, Found, find_contents};
+#[cfg(feature = "hdf5-mpio")]
+use super::mpio;
 use super::together::{by_rank_0, same};
-use super::{ByteOrder, Refusal, metadata};
+use super::{ByteOrder, Refusal, Way, metadata};
 use crate::part::{Extent, FilePart};
-use crate::{Direction, FileLayout, IoError, IoPlan, read_elements};
+use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, read_elements};
 
 /// Which part of a dataset every rank gets.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +82,22 @@ pub fn load_hdf5<'a, T: Element>(
     wanted: impl Into<Wanted<'a>>,
     key: &str,
 ) -> Result<DistBuffer<HostArray<T>>, IoError> {
-    load(path.as_ref(), comm, wanted.into(), key, false)
+    let (part, _) = load(path.as_ref(), comm, wanted.into(), key, false, Way::Offsets)?;
+    Ok(part)
+}
+
+/// By.
+///
+/// # Errors
+/// As [`load_hdf5`].
+pub fn load_hdf5_by<'a, T: Element>(
+    way: Way,
+    path: impl AsRef<Path>,
+    wanted: impl Into<Wanted<'a>>,
+    key: &str,
+    comm: &(impl Communicator + ?Sized),
+) -> Result<(DistBuffer<HostArray<T>>, Option<IoReport>), IoError> {
+    load(path.as_ref(), comm, wanted.into(), key, false, way)
 }
 
 /// As [`load_hdf5`], of an enumeration: its codes, as they are in the file. Integers are read as well. Collective; equal paths,
@@ -94,7 +111,8 @@ pub fn load_hdf5_codes<'a, T: Element>(
     wanted: impl Into<Wanted<'a>>,
     key: &str,
 ) -> Result<DistBuffer<HostArray<T>>, IoError> {
-    load(path.as_ref(), comm, wanted.into(), key, true)
+    let (part, _) = load(path.as_ref(), comm, wanted.into(), key, true, Way::Offsets)?;
+    Ok(part)
 }
 
 fn load<T: Element>(
@@ -103,7 +121,14 @@ fn load<T: Element>(
     wanted: Wanted<'_>,
     key: &str,
     codes: bool,
-) -> Result<DistBuffer<HostArray<T>>, IoError> {
+    way: Way,
+) -> Result<(DistBuffer<HostArray<T>>, Option<IoReport>), IoError> {
+    let mut report = None;
+    same(comm, "way", way.to_string().as_bytes())?;
+    #[cfg(feature = "hdf5-mpio")]
+    if way == Way::Mpio {
+        mpio::check(comm)?;
+    }
     let kind = match wanted {
         Wanted::AsSaved => "as saved",
         Wanted::Distribution(_) => "a distribution",
@@ -144,6 +169,26 @@ fn load<T: Element>(
     let bytes = T::bytes_mut(&mut elements).unwrap_or(&mut checked);
     let item = element.size();
     match (&contents, &distribution) {
+        #[cfg(feature = "hdf5-mpio")]
+        (Contents::At(_) | Contents::Chunks(_), distribution)
+            if way == Way::Mpio && !found.shape.contains(&0) =>
+        {
+            let named = mpio::Named {
+                path,
+                key,
+                file: path,
+            };
+            let read = match distribution {
+                Some(distribution) => {
+                    let layout = contents.layout();
+                    let plan = IoPlan::new(distribution, item, layout, Direction::Read)?;
+                    mpio::read(comm, named, &plan, bytes)?
+                }
+                None if dim_data.ndim() == 0 => mpio::read_scalar(comm, named, bytes)?,
+                None => return Err(IoError::NoArray { why: String::new() }),
+            };
+            report = Some(read);
+        }
         (Contents::At(start), Some(distribution)) => {
             let file = comm.open_shared(path, FileMode::Read)?;
             let layout = FileLayout::Contiguous;
@@ -185,7 +230,7 @@ fn load<T: Element>(
     }
     let buffer = HostArray::new(shape, elements).map_err(IoError::from);
     let part = buffer.and_then(|buffer| Ok(DistBuffer::new(dim_data, buffer)?));
-    Ok(agree(comm, part)?)
+    Ok((agree(comm, part)?, report))
 }
 
 /// This rank's part, and the distribution of all where theirs make one. Collective.

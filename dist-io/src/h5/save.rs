@@ -19,10 +19,13 @@ use serde::{Deserialize, Serialize};
 use super::attribute::{AttributeValue, attach};
 use super::chunk::{self, CHUNK_BYTES, Chunks, Filter, LISTED_TO_WRITE, Place, Target};
 use super::dataset::kind_at;
+#[cfg(feature = "hdf5-mpio")]
+use super::mpio;
 use super::publish::Pending;
 use super::together::{by_rank_0, names, same};
 use super::{
-    DEFAULT_KEY, DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, WriteMode, element, metadata, open,
+    DEFAULT_KEY, DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, Way, WriteMode, element, metadata,
+    open,
 };
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, write_elements};
 
@@ -73,6 +76,7 @@ pub struct SaveHdf5 {
     path: PathBuf,
     key: String,
     mode: WriteMode,
+    way: Way,
     chunk: Option<Vec<u64>>,
     shuffle: bool,
     deflate: Option<u8>,
@@ -87,6 +91,7 @@ impl SaveHdf5 {
             path: path.as_ref().to_owned(),
             key: DEFAULT_KEY.to_owned(),
             mode: WriteMode::default(),
+            way: Way::default(),
             chunk: None,
             shuffle: false,
             deflate: None,
@@ -105,6 +110,12 @@ impl SaveHdf5 {
     /// What becomes of a file that is there.
     pub fn mode(mut self, mode: WriteMode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// Who moves the elements.
+    pub fn way(mut self, way: Way) -> Self {
+        self.way = way;
         self
     }
 
@@ -165,6 +176,10 @@ impl SaveHdf5 {
         same(comm, "mode", self.mode.letters().as_bytes())?;
         same(comm, "way of storing", self.text().as_bytes())?;
         same(comm, "element type", element.to_string().as_bytes())?;
+        #[cfg(feature = "hdf5-mpio")]
+        if self.way == Way::Mpio {
+            mpio::check(comm)?;
+        }
         if !element::has_type(element) {
             return Err(IoError::NoHdf5Type { element });
         }
@@ -183,7 +198,11 @@ impl SaveHdf5 {
             let ty = element::in_file(element)?;
             let text = metadata::to_text(&parts);
             let (room, dataset) = self.create(&file, &ty, &plan, &filters, &text)?;
-            made = dataset;
+            if self.way == Way::Offsets {
+                made = dataset;
+            } else if let Some((file, dataset)) = dataset {
+                close(file, dataset)?;
+            }
             let begun = Begun {
                 path: file.path().as_os_str().as_bytes().to_vec(),
                 room,
@@ -197,6 +216,11 @@ impl SaveHdf5 {
             comm.open_shared(path, FileMode::ReadWrite)
         };
         let report = match begun.room {
+            #[cfg(feature = "hdf5-mpio")]
+            _ if self.way == Way::Mpio => {
+                let file = Path::new(OsStr::from_bytes(&begun.path));
+                mpio::write(comm, mpio::Named { path, key, file }, &plan, &bytes)?
+            }
             Room::At(offset) => {
                 let file = open(&begun.path)?;
                 let report = write_elements(comm, &*file, offset, &plan, &bytes)?;
@@ -234,8 +258,8 @@ impl SaveHdf5 {
     /// What ranks have to agree on beside path, key and mode.
     fn text(&self) -> String {
         let mut text = format!(
-            "chunk {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
-            self.chunk, self.shuffle, self.deflate, self.fletcher32
+            "way {}, chunk {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
+            self.way, self.chunk, self.shuffle, self.deflate, self.fletcher32
         );
         for (name, value) in &self.attributes {
             // writing to a text does not fail
@@ -329,7 +353,8 @@ impl SaveHdf5 {
         let (builder, in_place) = match plan.layout() {
             FileLayout::Contiguous => (builder.no_chunk(), true),
             FileLayout::Chunked { chunk } => {
-                let in_place = filters.is_empty()
+                let in_place = self.way == Way::Offsets
+                    && filters.is_empty()
                     && file.userblock() == 0
                     && chunk::count(shape, chunk) <= LISTED_TO_WRITE;
                 let known: Vec<_> = filters.iter().map(|filter| filter.known()).collect();
