@@ -29,6 +29,12 @@ mod h5;
 #[path = "it/interrupted.rs"]
 mod interrupted;
 #[cfg(feature = "hdf5")]
+#[path = "support/large.rs"]
+mod large;
+#[cfg(feature = "hdf5")]
+#[path = "it/limits.rs"]
+mod limits;
+#[cfg(feature = "hdf5")]
 #[path = "support/parts.rs"]
 mod parts;
 #[cfg(feature = "hdf5")]

@@ -2,7 +2,10 @@
 //!
 //! ```text
 //! scripts/mpi-test.sh dist-io mpi 1 2 4
+//! MPI_TEST_ARGS=--full-disk scripts/mpi-test.sh dist-io mpi 2             files of one rank may not be large (Open MPI)
 //! MPI_TEST_ARGS=--parallel scripts/mpi-test.sh dist-io mpi 1 2 3 4 7      parallel HDF5 (feature `hdf5-mpio`)
+//! MPI_TEST_ARGS=--ways scripts/mpi-test.sh dist-io mpi 3                  all ways, read by h5py (DIST_IO_PYTHON)
+//! MPI_TEST_ARGS=--large scripts/mpi-test.sh dist-io mpi 2                 more than 2 GiB on a rank
 //! ```
 //!
 //! Each case has `CASE_SECONDS` (60); after that the rank ends, and with it the job.
@@ -16,6 +19,11 @@
 
 #[path = "support/cases.rs"]
 mod cases;
+#[path = "support/full.rs"]
+mod full;
+#[cfg(feature = "hdf5-mpio")]
+#[path = "support/large.rs"]
+mod large;
 #[cfg(feature = "hdf5-mpio")]
 #[path = "support/mpio.rs"]
 mod mpio;
@@ -42,6 +50,12 @@ fn asked() -> Option<Vec<&'static Case>> {
         ["--parallel"] => Some(mpio::CASES.iter().collect()),
         #[cfg(feature = "hdf5-mpio")]
         ["--ways"] => Some(mpio::WAYS.iter().collect()),
+        #[cfg(feature = "hdf5-mpio")]
+        ["--large"] => Some(mpio::LARGE.iter().collect()),
+        ["--full-disk"] => {
+            full::limit_the_last();
+            Some(full::CASES.iter().collect())
+        }
         _ => None,
     }
 }
@@ -69,7 +83,9 @@ fn watch(running: &Running) {
 
 fn main() -> ExitCode {
     let Some(cases) = asked() else {
-        eprintln!("arguments: none, or --parallel or --ways with the feature hdf5-mpio");
+        eprintln!(
+            "arguments: none, --full-disk, or with the feature hdf5-mpio --parallel, --ways, --large"
+        );
         return ExitCode::FAILURE;
     };
     let comm = match MpiComm::world() {
@@ -83,12 +99,14 @@ fn main() -> ExitCode {
     watch(&running);
     let mut failed = 0;
     for (name, run) in &cases {
-        *running.lock().unwrap() = Some((name, Instant::now()));
+        let began = Instant::now();
+        *running.lock().unwrap() = Some((name, began));
         let verdict = agree(&comm, run(&comm));
         failed += usize::from(verdict.is_err());
+        let seconds = began.elapsed().as_secs_f64();
         if comm.rank() == 0 {
             let word = if verdict.is_ok() { "ok" } else { "FAILED" };
-            println!("test {name} ... {word}");
+            println!("test {name} ... {word} ({seconds:.1} s)");
             if let Err(error) = verdict {
                 println!("  {error}");
             }

@@ -189,6 +189,11 @@ pub(super) enum Contents {
 
 #[cfg(feature = "hdf5-mpio")]
 impl Contents {
+    /// Whether there are chunks that went through filters.
+    pub(super) fn is_filtered(&self) -> bool {
+        matches!(self, Self::Chunks(chunks) if chunks.is_filtered())
+    }
+
     /// How elements lie that are in one piece or in chunks.
     pub(super) fn layout(&self) -> FileLayout {
         match self {

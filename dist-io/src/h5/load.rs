@@ -182,7 +182,7 @@ fn load<T: Element>(
                 Some(distribution) => {
                     let layout = contents.layout();
                     let plan = IoPlan::new(distribution, item, layout, Direction::Read)?;
-                    mpio::read(comm, named, &plan, bytes)?
+                    mpio::read(comm, named, &plan, contents.is_filtered(), bytes)?
                 }
                 None if dim_data.ndim() == 0 => mpio::read_scalar(comm, named, bytes)?,
                 None => return Err(IoError::NoArray { why: String::new() }),

@@ -24,19 +24,23 @@ use dist_maps::{AxisDist, Distribution};
 use hdf5_metno as hdf5;
 use hdf5_metno::{Dataset, Datatype};
 
-use self::ffi::{Buffer, Collective, Prepared};
+use self::ffi::{Buffer, Prepared, Transfers};
 use self::part::BoxPart;
 use super::Refusal;
 use super::dataset::{not_opened, walk};
 use super::together::{names, settle};
 use crate::execute::{NO_EXCHANGE, exchange, room};
 use crate::part::Extent;
-use crate::{FileLayout, IoError, IoPlan, IoReport, Strategy};
+use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy};
 
 pub use report::{Causes, CollectiveIo, IoMode};
 
 /// Bytes that a rank moves in one call of the library, which counts them in 32 bits where a transfer turns out independent.
 const CALL: u64 = 1 << 30;
+
+/// From this version on, collective transfers of filtered chunks heed that a chunk left a filter out, as one does that would
+/// not shrink. Earlier ones undo every filter of every chunk, and fail.
+const READS_LEFT_OUT: (u8, u8, u8) = (1, 14, 0);
 
 /// Refuses a communicator whose ranks are not MPI processes. Collective.
 pub(super) fn check(comm: &(impl Communicator + ?Sized)) -> Result<(), IoError> {
@@ -78,19 +82,21 @@ pub(super) fn write(
     };
     let part = agree(comm, part)?;
     let shape = plan.distribution().global_shape();
-    let open = Open::new(comm, named, shape, item, true)?;
+    let open = Open::new(comm, named, shape, item, Direction::Write)?;
     let bytes = Bytes::Write(elements);
-    let outcome = open.transfer(comm, part.as_ref(), plan.layout(), bytes, &mut report);
+    let how = (plan.layout(), true);
+    let outcome = open.transfer(comm, part.as_ref(), how, bytes, &mut report);
     open.close(comm, outcome)?;
     drop(slab);
     Ok(report)
 }
 
-/// Reads what every rank stores of a dataset. Collective over MPI processes; equal plans.
+/// Reads what every rank stores of a dataset, whose chunks went through filters or not. Collective over MPI processes; equal plans.
 pub(super) fn read(
     comm: &(impl Communicator + ?Sized),
     named: Named<'_>,
     plan: &IoPlan,
+    is_filtered: bool,
     elements: &mut [u8],
 ) -> Result<IoReport, IoError> {
     let (rank, item) = (comm.rank(), plan.item_size());
@@ -110,13 +116,15 @@ pub(super) fn read(
     };
     let part = agree(comm, part)?;
     let shape = plan.distribution().global_shape();
-    let open = Open::new(comm, named, shape, item, false)?;
+    let open = Open::new(comm, named, shape, item, Direction::Read)?;
     let bytes = Bytes::Read(if redist.is_some() {
         &mut slab
     } else {
         &mut *elements
     });
-    let outcome = open.transfer(comm, part.as_ref(), plan.layout(), bytes, &mut report);
+    let collective = !is_filtered || READS_LEFT_OUT <= hdf5::library_version();
+    let how = (plan.layout(), collective);
+    let outcome = open.transfer(comm, part.as_ref(), how, bytes, &mut report);
     open.close(comm, outcome)?;
     if let Some(redist) = &redist {
         report.exchanged_bytes = exchange::exchange(comm, redist, item, &slab, elements)?;
@@ -132,10 +140,10 @@ pub(super) fn read_scalar(
 ) -> Result<IoReport, IoError> {
     let mut report = IoReport::begun(Strategy::Direct, 0);
     let part = BoxPart::new(&DimData::new(Vec::new()), Extent::Stored);
-    let open = Open::new(comm, named, &[], elements.len(), false)?;
+    let open = Open::new(comm, named, &[], elements.len(), Direction::Read)?;
     let bytes = Bytes::Read(elements);
-    let layout = FileLayout::Contiguous;
-    let outcome = open.transfer(comm, part.as_ref(), &layout, bytes, &mut report);
+    let how = (&FileLayout::Contiguous, true);
+    let outcome = open.transfer(comm, part.as_ref(), how, bytes, &mut report);
     open.close(comm, outcome)?;
     Ok(report)
 }
@@ -188,8 +196,9 @@ impl<'a> Open<'a> {
         named: Named<'a>,
         shape: &[u64],
         item: usize,
-        writing: bool,
+        direction: Direction,
     ) -> Result<Self, IoError> {
+        let writing = direction == Direction::Write;
         let Named { path, key, file } = named;
         // whoever may not open the file, or has no descriptor left, finds out before the ranks do it together
         let mut options = fs::OpenOptions::new();
@@ -231,12 +240,12 @@ impl<'a> Open<'a> {
         &self,
         comm: &(impl Communicator + ?Sized),
         part: Option<&BoxPart>,
-        layout: &FileLayout,
+        (layout, collective): (&FileLayout, bool),
         mut bytes: Bytes<'_>,
         report: &mut IoReport,
     ) -> Result<(), IoError> {
         let Named { path, key, .. } = self.named;
-        let how = settle(comm, path, key, Collective::new())?;
+        let how = settle(comm, path, key, Transfers::new(collective))?;
         let most = CALL / self.ty.size().max(1) as u64;
         let pieces = part.map_or(Vec::new(), |part| part.pieces(most, layout));
         let calls = comm.all_reduce_value(pieces.len() as u64, ReduceOp::Max)?;

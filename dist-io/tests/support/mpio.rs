@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use dap_protocol::{DimData, DimDict};
+use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
 use dist_comm::{CommExt, Communicator, SingleComm};
 use dist_io::{
     CollectiveIo, IoError, IoMode, IoReport, Refusal, SaveHdf5, Strategy, Wanted, Way, WriteMode,
@@ -13,13 +13,17 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use crate::cases::{Case, part, refusal, refused};
-use crate::support::{Failure, Folder, Outcome, Value, ensure, every_kind, part_with};
+use crate::large;
+use crate::support::{
+    Failure, Folder, Outcome, Value, ensure, every_kind, flat_indices, part_with,
+};
 
 /// All of them.
 pub const CASES: &[Case] = &[
     ("parallel: every kind of distribution", every_kind_parallel),
     ("parallel: every element type", every_type_parallel),
     ("parallel: chunks, every filter", chunked_parallel),
+    ("parallel: chunks that do not shrink", random_parallel),
     ("parallel: scalars and empty arrays", small_parallel),
     ("parallel: strategies and reports", reports),
     ("parallel: modes keep what was there", modes_parallel),
@@ -138,6 +142,36 @@ fn chunked_parallel(comm: &dyn Communicator) -> Outcome {
         let (_, into) = &kinds[(i + 1) % kinds.len()];
         let (back, report) = load_hdf5_by::<i32>(Way::Mpio, &path, into, "buffer", comm)?;
         ensure(back == part(into, comm), || format!("{name}: {report:?}"))?;
+        comm.barrier()?;
+    }
+    Ok(())
+}
+
+/// Compressed chunks that would be longer than their elements, which are stored as they are.
+fn random_parallel(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let d = Distribution::over(comm.size())
+        .shape([12, 8])
+        .cyclic(0)
+        .build()?;
+    let dim_data = d.dim_data(comm.rank())?;
+    let random = |flat: u64| {
+        let mixed = (flat + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    };
+    let numbers = flat_indices(&dim_data).into_iter().map(random).collect();
+    let mine = HostArray::new(d.local_shape(comm.rank()), numbers)?;
+    let mine = DistBuffer::new(dim_data, mine)?;
+    let path = folder.join("random.h5");
+    for way in [Way::Offsets, Way::Mpio] {
+        let how = SaveHdf5::new(&path).mode(WriteMode::Replace).way(way);
+        let report = how.chunk([2, 4]).deflate(9).save(&mine, comm)?;
+        for by in [Way::Mpio, Way::Offsets] {
+            let (back, _) = load_hdf5_by::<u64>(by, &path, &d, "buffer", comm)?;
+            ensure(back == mine, || {
+                format!("saved by {way}, loaded by {by}: {report}")
+            })?;
+        }
         comm.barrier()?;
     }
     Ok(())
@@ -283,11 +317,14 @@ fn refusals(comm: &dyn Communicator) -> Outcome {
     save(&path, "array").save(&mine, comm)?;
     let columns = DimDict::unstructured(2, 1, 0, vec![1], false)?;
     let same = DimData::new(vec![DimDict::whole(12)?, columns]);
-    let error = load_hdf5_by::<f32>(Way::Mpio, &path, &same, "array", comm);
-    let error = refused(comm, error)?;
-    ensure(matches!(error, IoError::NoArray { .. }), || {
-        error.to_string()
-    })?;
+    let taken = load_hdf5_by::<f32>(Way::Mpio, &path, &same, "array", comm);
+    if comm.size() == 1 {
+        ensure(taken?.0 == part_with(&same, None), || "column 1".to_owned())?;
+    } else {
+        let error = refused(comm, taken)?;
+        let no_array = matches!(error, IoError::NoArray { .. });
+        ensure(no_array, || error.to_string())?;
+    }
     // not there, and not what can be read so
     let absent = load_hdf5_by::<f32>(Way::Mpio, &path, &d, "absent", comm);
     let given = refusal(comm, absent)?;
@@ -404,4 +441,28 @@ fn all_ways(comm: &dyn Communicator) -> Outcome {
         said.status.success() && text.contains("24 arrays, each of 6 files equal"),
         || format!("{text}{}", String::from_utf8_lossy(&said.stderr)),
     )
+}
+
+/// More than 2 GiB on one rank.
+pub const LARGE: &[Case] = &[("parallel: more than 2 GiB on a rank", large_parallel)];
+
+fn large_parallel(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("large.h5");
+    if comm.rank() == 0 {
+        large::make(&path)?;
+    }
+    comm.barrier()?;
+    let d = large::on_rank_0(comm)?;
+    let (whole, report) = load_hdf5_by::<Complex<f64>>(Way::Mpio, &path, &d, "a", comm)?;
+    let report = report.ok_or("no report")?;
+    let read = collective(&report)?;
+    // 1 GiB a call, and the rest
+    ensure(read.calls == 3 && read.causes.is_empty(), || {
+        report.to_string()
+    })?;
+    match comm.rank() {
+        0 => large::check(whole.buffer().data()),
+        _ => ensure(report.file_bytes == 0, || report.to_string()),
+    }
 }

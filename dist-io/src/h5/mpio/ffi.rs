@@ -99,24 +99,28 @@ pub(super) fn select(space: &Dataspace, selected: Option<&Selected>) -> Result<u
     }
 }
 
-/// A property list that asks for collective transfers.
-pub(super) struct Collective {
+/// A property list of transfers: collective, or each rank by itself.
+pub(super) struct Transfers {
     id: hid_t,
 }
 
-impl Collective {
-    pub(super) fn new() -> Result<Self, Refusal> {
+impl Transfers {
+    pub(super) fn new(collective: bool) -> Result<Self, Refusal> {
         sync(|| {
             let class = *H5P_DATASET_XFER;
             // SAFETY: `class` is that of transfers, and the library's lock is held (reference manual, H5Pcreate).
             let id = h5check(unsafe { H5Pcreate(class) })?;
             let list = Self { id };
-            let mode = H5FD_mpio_xfer_t::H5FD_MPIO_COLLECTIVE;
+            let mode = if collective {
+                H5FD_mpio_xfer_t::H5FD_MPIO_COLLECTIVE
+            } else {
+                H5FD_mpio_xfer_t::H5FD_MPIO_INDEPENDENT
+            };
             // SAFETY: `id` was made above and is open, and the library's lock is held (reference manual, H5Pset_dxpl_mpio).
             h5check(unsafe { H5Pset_dxpl_mpio(id, mode) })?;
             Ok(list)
         })
-        .map_err(Refusal::library("ask for a collective transfer"))
+        .map_err(Refusal::library("ask for transfers"))
     }
 
     /// How the last transfer went: what the library calls its mode of input and output, and the causes, of this rank and of all, for which it
@@ -136,7 +140,7 @@ impl Collective {
     }
 }
 
-impl Drop for Collective {
+impl Drop for Transfers {
     fn drop(&mut self) {
         let id = self.id;
         // SAFETY: `id` was made by `new`, is open, and is used no more (reference manual, H5Pclose).
@@ -220,7 +224,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Moves them. Collective over the ranks that opened the file: every rank calls the library, whatever it has selected.
-    pub(super) fn run(self, how: &Collective) -> Result<(), Refusal> {
+    pub(super) fn run(self, how: &Transfers) -> Result<(), Refusal> {
         let (id, ty) = (self.dataset.id(), self.ty.id());
         let (file, memory, how) = (self.file.id(), self.memory.id(), how.id);
         match self.buffer {
