@@ -36,7 +36,7 @@ use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy};
 pub use report::{Causes, CollectiveIo, IoMode};
 
 /// Bytes that a rank moves in one call of the library, which counts them in 32 bits where a transfer turns out independent.
-const CALL: u64 = 1 << 30;
+const CALL: u64 = 1 << 28;
 
 /// From this version on, collective transfers of filtered chunks heed that a chunk left a filter out, as one does that would
 /// not shrink. Earlier ones undo every filter of every chunk, and fail.

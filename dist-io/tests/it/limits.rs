@@ -1,6 +1,7 @@
 //! The largest and the smallest: bytes of one call, dimensions, and room that there is not.
 
 use std::os::unix::fs::FileExt;
+use std::process::Command;
 
 use dap_protocol::ElementType;
 use dist_comm::{SingleComm, ThreadComm};
@@ -62,21 +63,14 @@ fn arrays_of_32_dimensions() {
     );
     // the library has no more
     let d = Distribution::over(2).shape([1; 33]).build().unwrap();
-    ThreadComm::run(2, |comm| {
+    let errors = ThreadComm::run(2, |comm| {
         let mine = part::<i32>(&d, comm);
-        let saves = [
-            SaveHdf5::new(path("more.h5")).save(&mine, comm).map(drop),
-            to_file(&mine, path("more.h5"), "/a", comm).map(drop),
-        ];
-        for refused in saves {
-            let error = refused.unwrap_err();
-            let library = matches!(&error, IoError::Hdf5 { refusal, .. }
-                if matches!(**refusal, Refusal::Library { .. }));
-            assert!(library, "{error}");
-        }
-        Ok::<_, IoError>(())
-    })
-    .unwrap();
+        let plain = SaveHdf5::new(path("more.h5")).save(&mine, comm);
+        let parts = to_file(&mine, path("more.h5"), "/a", comm);
+        Ok::<_, IoError>([plain.unwrap_err(), parts.unwrap_err()])
+    });
+    let errors = errors.unwrap();
+    assert_eq!(errors[0], errors[1]);
     assert!(!path("more.h5").exists());
 }
 
@@ -127,4 +121,51 @@ fn a_reader_holds_the_file_during_saves() {
     });
     assert_eq!(mine.unwrap(), [true, true]);
     assert!(held.read_raw::<i64>().is_ok());
+}
+
+/// Set for a process whose files may have 1 MiB.
+const LIMITED: &str = "DIST_IO_TEST_LIMITED";
+
+/// One rank's part is larger than its file may be. The test starts itself again with that limit.
+#[test]
+fn a_full_disk_under_a_part() {
+    let d = |rows| {
+        let d = Distribution::over(2).shape([rows, 1 << 10]);
+        d.block_bounds(0, [0, 0, rows]).build().unwrap()
+    };
+    if let Some(path) = std::env::var_os(LIMITED) {
+        let errors = ThreadComm::run(2, |comm| {
+            let outcome = to_file(&part::<i64>(&d(256), comm), &path, "/a", comm);
+            Ok::<_, IoError>(outcome.unwrap_err())
+        });
+        let errors = errors.unwrap();
+        assert_eq!(errors[0], errors[1]);
+        assert!(
+            errors[0].to_string().contains("File too large"),
+            "{errors:?}"
+        );
+        return;
+    }
+    let folder = temporary();
+    let path = folder.path().join("a.h5");
+    let old = ThreadComm::run(2, |comm| {
+        let old = part::<i64>(&d(2), comm);
+        to_file(&old, &path, "/a", comm)?;
+        Ok::<_, IoError>(old)
+    });
+    // in blocks of 512 bytes; the signal would end the process where an error can be returned
+    let limited = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "limits::a_full_disk_under_a_part", "--nocapture"])
+        .env(LIMITED, &path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&limited.stderr).into_owned();
+    assert!(limited.status.success(), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    let back = ThreadComm::run(2, |comm| {
+        from_file::<i64>(&path, "/a", Wanted::AsSaved, comm)
+    });
+    assert_eq!(back.unwrap(), old.unwrap());
 }

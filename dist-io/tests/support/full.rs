@@ -5,7 +5,7 @@ use std::process::Command;
 
 use dap_protocol::{DistBuffer, HostArray};
 use dist_comm::Communicator;
-use dist_io::{IoError, SaveHdf5, Wanted, WriteMode, load_hdf5, to_file};
+use dist_io::{IoError, SaveHdf5, Wanted, WriteMode, load_hdf5};
 use dist_maps::Distribution;
 
 use crate::cases::{Case, refused};
@@ -60,9 +60,8 @@ fn full_disk(comm: &dyn Communicator) -> Outcome {
     };
     let old = part(4)?;
     SaveHdf5::new(&path).key("a").save(&old, comm)?;
-    // 80 MiB, of which the last rank has the end; of its part by itself it would be 80 MiB too
-    let rows = 10 << 10;
-    let large = part(rows)?;
+    // 80 MiB, of which the last rank has the end
+    let large = part(10 << 10)?;
     let plain = SaveHdf5::new(&path).key("a").mode(WriteMode::Replace);
     let mut saves = vec![
         ("in one piece", plain.clone()),
@@ -83,7 +82,9 @@ fn full_disk(comm: &dyn Communicator) -> Outcome {
             }
         }
         let error = refused(comm, outcome)?;
-        println!("rank {}: {name}: {error}", comm.rank());
+        let text = error.to_string();
+        let of_a_write = text.contains("File too large") || name == "parallel";
+        ensure(of_a_write, || format!("{name}: {text}"))?;
         let back = load_hdf5::<u64>(&path, comm, Wanted::AsSaved, "a")?;
         ensure(back == old, || format!("{name}: another array is there"))?;
         if comm.rank() == 0 {
@@ -92,18 +93,5 @@ fn full_disk(comm: &dyn Communicator) -> Outcome {
         }
         comm.barrier()?;
     }
-    // a part by itself
-    let parts = folder.join("parts.h5");
-    to_file(&old, &parts, "/a", comm)?;
-    let mut bounds = vec![0; comm.size() + 1];
-    bounds[comm.size()] = rows;
-    let d = Distribution::over(comm.size()).shape([rows, 1 << 10]);
-    let d = d.block_bounds(0, bounds).build()?;
-    let shape = d.local_shape(comm.rank());
-    let mine = HostArray::new(shape.clone(), vec![7_u64; shape.iter().product()])?;
-    let mine = DistBuffer::new(d.dim_data(comm.rank())?, mine)?;
-    let error = refused(comm, to_file(&mine, &parts, "/a", comm))?;
-    println!("rank {}: parts: {error}", comm.rank());
-    let back = dist_io::from_file::<u64>(&parts, "/a", Wanted::AsSaved, comm)?;
-    ensure(back == old, || "another array is there".to_owned())
+    Ok(())
 }

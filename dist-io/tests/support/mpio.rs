@@ -457,8 +457,8 @@ fn large_parallel(comm: &dyn Communicator) -> Outcome {
     let (whole, report) = load_hdf5_by::<Complex<f64>>(Way::Mpio, &path, &d, "a", comm)?;
     let report = report.ok_or("no report")?;
     let read = collective(&report)?;
-    // 1 GiB a call, and the rest
-    ensure(read.calls == 3 && read.causes.is_empty(), || {
+    // 256 MiB a call, and the rest
+    ensure(read.calls == 9 && read.causes.is_empty(), || {
         report.to_string()
     })?;
     match comm.rank() {
