@@ -97,11 +97,8 @@ pub enum IoError {
     },
     /// Parallel HDF5 was asked for parts that make no array together.
     #[cfg(feature = "hdf5-mpio")]
-    #[error("the parts of the ranks are no array, as parallel HDF5 reads it: {why}")]
-    NoArray {
-        /// Why not.
-        why: String,
-    },
+    #[error("the parts of the ranks are no distribution of an array, which parallel HDF5 needs")]
+    NoArray,
     /// A plan that was made for the other direction, or for elements that do not lie in one piece.
     #[error("a plan to {given} cannot be used to {asked}")]
     Direction {
@@ -125,12 +122,6 @@ pub enum IoError {
         given: u64,
         /// Bytes that may be in memory.
         allowed: u64,
-    },
-    /// A file that could not be read, in a call of one rank.
-    #[error("{message}")]
-    Read {
-        /// What could not be read, and the operating system's answer.
-        message: String,
     },
     /// Memory that could not be had.
     #[error("no memory for {bytes} bytes")]

@@ -35,6 +35,9 @@ mod large;
 #[path = "it/limits.rs"]
 mod limits;
 #[cfg(feature = "hdf5")]
+#[path = "it/others.rs"]
+mod others;
+#[cfg(feature = "hdf5")]
 #[path = "support/parts.rs"]
 mod parts;
 #[cfg(feature = "hdf5")]

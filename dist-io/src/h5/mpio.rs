@@ -27,9 +27,11 @@ use hdf5_metno::{Dataset, Datatype};
 use self::ffi::{Buffer, Prepared, Transfers};
 use self::part::BoxPart;
 use super::Refusal;
-use super::dataset::{not_opened, walk};
+use super::dataset::walk;
+use super::open::not_opened;
 use super::together::{names, settle};
 use crate::execute::{NO_EXCHANGE, exchange, room};
+use crate::identity::Identity;
 use crate::part::Extent;
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy};
 
@@ -57,6 +59,8 @@ pub(super) struct Named<'a> {
     pub(super) path: &'a Path,
     pub(super) key: &'a str,
     pub(super) file: &'a Path,
+    /// The file that was looked up, where it may have been replaced meanwhile.
+    pub(super) held: Option<&'a fs::File>,
 }
 
 /// Writes what every rank owns to a dataset that is there. Collective over MPI processes; equal plans.
@@ -199,7 +203,9 @@ impl<'a> Open<'a> {
         direction: Direction,
     ) -> Result<Self, IoError> {
         let writing = direction == Direction::Write;
-        let Named { path, key, file } = named;
+        let Named {
+            path, key, file, ..
+        } = named;
         // whoever may not open the file, or has no descriptor left, finds out before the ranks do it together
         let mut options = fs::OpenOptions::new();
         let plain = options.read(true).write(writing).open(file);
@@ -220,7 +226,7 @@ impl<'a> Open<'a> {
             key: key.to_owned(),
             refusal: Box::new(refusal),
         })?;
-        let found = dataset_in(&file, key, shape, item);
+        let found = same_file(named).and_then(|()| dataset_in(&file, key, shape, item));
         match settle(comm, path, key, found) {
             Ok((dataset, ty)) => Ok(Self {
                 named,
@@ -320,6 +326,22 @@ fn open(
         builder.open(file)
     };
     opened.map_err(|error| not_opened(file, error))
+}
+
+/// Checks that a name still is that of the file that was looked up.
+fn same_file(named: Named<'_>) -> Result<(), Refusal> {
+    let Some(held) = named.held else {
+        return Ok(());
+    };
+    let look = |meta: std::io::Result<fs::Metadata>| {
+        let meta = meta.map_err(Refusal::os("look at the file"))?;
+        Ok::<_, Refusal>(Identity::of(&meta))
+    };
+    if look(fs::metadata(named.file))? == look(held.metadata())? {
+        Ok(())
+    } else {
+        Err(Refusal::Changed)
+    }
 }
 
 /// The dataset and its type, once it is known to be what rank 0 found or made.

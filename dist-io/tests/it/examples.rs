@@ -1,5 +1,6 @@
 //! The examples do what they say.
 
+use std::path::Path;
 use std::process::Command;
 
 /// What an example prints. Cargo builds examples when no target is chosen by name.
@@ -11,6 +12,14 @@ fn output(name: &str) -> String {
     assert!(
         path.exists(),
         "first: cargo build -p dist-io --features hdf5 --examples"
+    );
+    // an older one says nothing of this source
+    let built = |path: &Path| std::fs::metadata(path).unwrap().modified().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let source = source.join(name).with_extension("rs");
+    assert!(
+        built(&path) >= built(&source),
+        "{name} is older than its source"
     );
     let output = Command::new(path).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -12,7 +12,8 @@ use dist_comm::{
     CommError, Communicator, ExchangeJob, Message, Operation, Reduction, SharedBytes, SingleComm,
     ThreadComm, Workspace,
 };
-use dist_io::{IoError, Refusal, SaveHdf5, WriteMode, from_file, load_hdf5, to_file};
+use dist_io::legate::{from_file, to_file};
+use dist_io::{IoError, Refusal, SaveHdf5, WriteMode, load_hdf5};
 use dist_maps::Distribution;
 
 use crate::support::temporary;
@@ -215,7 +216,7 @@ fn save_added(path: &Path, value: i64, comm: &dyn Communicator) -> Result<(), Io
 /// The value of an array of one value.
 fn loaded(path: &Path, key: &str) -> Result<i64, IoError> {
     let d = columns(1);
-    let whole = load_hdf5::<i64>(path, &SingleComm::new(), &d, key)?;
+    let whole = load_hdf5::<i64>(path, &d, key, &SingleComm::new())?;
     Ok(the_value(whole.buffer().data()))
 }
 

@@ -5,10 +5,8 @@ use std::process::Command;
 
 use dap_protocol::ElementType;
 use dist_comm::{SingleComm, ThreadComm};
-use dist_io::{
-    IoError, Refusal, SaveHdf5, Wanted, WriteMode, from_file, inspect_hdf5, load_hdf5, save_hdf5,
-    to_file,
-};
+use dist_io::legate::{from_file, to_file};
+use dist_io::{IoError, SaveHdf5, Wanted, WriteMode, inspect_hdf5, load_hdf5, save_hdf5};
 use dist_maps::Distribution;
 use num_complex::Complex;
 
@@ -23,7 +21,7 @@ fn more_than_2_gib_are_read_in_one_call() {
     large::make(&path).unwrap();
     let comm = SingleComm::new();
     let d = large::on_rank_0(&comm).unwrap();
-    let whole = load_hdf5::<Complex<f64>>(&path, &comm, &d, "a").unwrap();
+    let whole = load_hdf5::<Complex<f64>>(&path, &d, "a", &comm).unwrap();
     large::check(whole.buffer().data()).unwrap();
 }
 
@@ -49,7 +47,7 @@ fn arrays_of_32_dimensions() {
         chunks.save(&mine, comm)?;
         to_file(&mine, path("parts.h5"), "/buffer", comm)?;
         for name in ["plain.h5", "chunks.h5"] {
-            let back = load_hdf5::<i32>(path(name), comm, Wanted::AsSaved, "buffer")?;
+            let back = load_hdf5::<i32>(path(name), Wanted::AsSaved, "buffer", comm)?;
             assert_eq!(back, mine, "{name}");
         }
         let back = from_file::<i32>(path("parts.h5"), "/buffer", Wanted::AsSaved, comm)?;

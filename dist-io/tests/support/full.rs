@@ -85,7 +85,7 @@ fn full_disk(comm: &dyn Communicator) -> Outcome {
         let text = error.to_string();
         let of_a_write = text.contains("File too large") || name == "parallel";
         ensure(of_a_write, || format!("{name}: {text}"))?;
-        let back = load_hdf5::<u64>(&path, comm, Wanted::AsSaved, "a")?;
+        let back = load_hdf5::<u64>(&path, Wanted::AsSaved, "a", comm)?;
         ensure(back == old, || format!("{name}: another array is there"))?;
         if comm.rank() == 0 {
             let files = std::fs::read_dir(folder.path())?.count();
