@@ -12,6 +12,7 @@
 mod ffi;
 mod part;
 mod report;
+mod reserve;
 
 use std::fs;
 use std::mem;
@@ -27,6 +28,7 @@ use hdf5_metno::{Dataset, Datatype};
 use self::ffi::{Buffer, Prepared, Transfers};
 use self::part::BoxPart;
 use super::Refusal;
+use super::chunk::count;
 use super::dataset::walk;
 use super::open::not_opened;
 use super::together::{names, settle};
@@ -61,6 +63,24 @@ pub(super) struct Named<'a> {
     pub(super) file: &'a Path,
     /// The file that was looked up, where it may have been replaced meanwhile.
     pub(super) held: Option<&'a fs::File>,
+}
+
+/// Makes sure of room for the elements of a dataset that was just made, where it is known how much they take. By rank 0.
+pub(super) fn reserve(file: &fs::File, plan: &IoPlan, is_filtered: bool) -> Result<(), Refusal> {
+    let len = file.metadata().map_err(Refusal::os("look at the file"))?;
+    let len = len.len();
+    let (from, bytes) = match plan.layout() {
+        // the file is as long as it will be
+        FileLayout::Contiguous => (0, len),
+        FileLayout::Chunked { chunk } if !is_filtered => {
+            let chunks = count(plan.distribution().global_shape(), chunk);
+            let item = plan.item_size() as u64;
+            let of_chunk = chunk.iter().fold(item, |n, &k| n.saturating_mul(k));
+            (len, chunks.saturating_mul(of_chunk))
+        }
+        FileLayout::Chunked { .. } => return Ok(()),
+    };
+    reserve::reserve(file, from, bytes)
 }
 
 /// Writes what every rank owns to a dataset that is there. Collective over MPI processes; equal plans.
@@ -217,7 +237,7 @@ impl<'a> Open<'a> {
             Err(refusal) => Err(refusal.clone()),
         };
         if let Err(error) = settle(comm, path, key, verdict) {
-            // closing is collective, and some rank has nothing to close
+            // closing is collective, and some rank may have nothing to close
             mem::forget(opened);
             return Err(error);
         }

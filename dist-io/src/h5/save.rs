@@ -204,8 +204,12 @@ impl SaveHdf5 {
             let (room, dataset) = self.create(library, &ty, &plan, &filters, &text)?;
             if self.way == Way::Offsets {
                 made = dataset;
-            } else if let Some((file, dataset)) = dataset {
-                close(file, dataset)?;
+            } else if let Some((library, dataset)) = dataset {
+                close(library, dataset)?;
+            }
+            #[cfg(feature = "hdf5-mpio")]
+            if self.way == Way::Mpio {
+                mpio::reserve(file.file(), &plan, !filters.is_empty())?;
             }
             let begun = Begun {
                 path: file.path().as_os_str().as_bytes().to_vec(),

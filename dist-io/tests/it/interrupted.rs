@@ -302,11 +302,12 @@ fn killed(name: &str, save: Save, value: fn(&Path) -> Result<i64, IoError>) {
     assert!(between > 0, "no save was interrupted");
 }
 
-/// Removes what killed saves left over, so that the next ones are seen.
+/// Removes what a killed save left over, so that the next one is seen.
 fn clean(folder: &Path) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.as_os_str().as_encoded_bytes().ends_with(b".tmp") {
+        let name = path.as_os_str().as_encoded_bytes();
+        if name.ends_with(b".tmp") || name.ends_with(b".lock") {
             std::fs::remove_file(path).unwrap();
         }
     }
