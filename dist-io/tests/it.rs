@@ -20,6 +20,9 @@ mod cases;
 #[path = "it/chunk.rs"]
 mod chunk;
 #[cfg(feature = "hdf5")]
+#[path = "support/doomed.rs"]
+mod doomed;
+#[cfg(feature = "hdf5")]
 #[path = "it/examples.rs"]
 mod examples;
 #[cfg(feature = "hdf5")]

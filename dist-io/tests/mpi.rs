@@ -19,6 +19,9 @@
 
 #[path = "support/cases.rs"]
 mod cases;
+#[cfg(feature = "hdf5-mpio")]
+#[path = "support/doomed.rs"]
+mod doomed;
 #[path = "support/full.rs"]
 mod full;
 #[cfg(feature = "hdf5-mpio")]

@@ -65,6 +65,18 @@ pub(super) struct Named<'a> {
     pub(super) held: Option<&'a fs::File>,
 }
 
+impl<'a> Named<'a> {
+    /// A file that nobody else knows of.
+    pub(super) fn new(path: &'a Path, key: &'a str, file: &'a Path) -> Self {
+        Self {
+            path,
+            key,
+            file,
+            held: None,
+        }
+    }
+}
+
 /// Makes sure of room for the elements of a dataset that was just made, where it is known how much they take. By rank 0.
 pub(super) fn reserve(file: &fs::File, plan: &IoPlan, is_filtered: bool) -> Result<(), Refusal> {
     let len = file.metadata().map_err(Refusal::os("look at the file"))?;

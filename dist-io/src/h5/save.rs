@@ -202,13 +202,12 @@ impl SaveHdf5 {
             let text = metadata::to_text(&parts)?;
             let (file, library) = self.open()?;
             let (room, dataset) = self.create(library, &ty, &plan, &filters, &text)?;
-            if self.way == Way::Offsets {
-                made = dataset;
-            } else if let Some((library, dataset)) = dataset {
-                close(library, dataset)?;
-            }
+            made = dataset;
             #[cfg(feature = "hdf5-mpio")]
             if self.way == Way::Mpio {
+                if let Some((library, dataset)) = made.take() {
+                    close(library, dataset)?;
+                }
                 mpio::reserve(file.file(), &plan, !filters.is_empty())?;
             }
             let begun = Begun {
@@ -227,17 +226,7 @@ impl SaveHdf5 {
             #[cfg(feature = "hdf5-mpio")]
             _ if self.way == Way::Mpio => {
                 let file = Path::new(OsStr::from_bytes(&begun.path));
-                mpio::write(
-                    comm,
-                    mpio::Named {
-                        path,
-                        key,
-                        file,
-                        held: None,
-                    },
-                    &plan,
-                    &bytes,
-                )?
+                mpio::write(comm, mpio::Named::new(path, key, file), &plan, &bytes)?
             }
             Room::At(offset) => {
                 let file = open(&begun.path)?;

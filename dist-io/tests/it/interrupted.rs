@@ -4,110 +4,16 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use dap_protocol::{DistBuffer, HostArray};
-use dist_comm::{
-    CommError, Communicator, ExchangeJob, Message, Operation, Reduction, SharedBytes, SingleComm,
-    ThreadComm, Workspace,
-};
+use dist_comm::{Communicator, SingleComm, ThreadComm};
 use dist_io::legate::{from_file, to_file};
 use dist_io::{IoError, Refusal, SaveHdf5, WriteMode, load_hdf5};
 use dist_maps::Distribution;
 
+use crate::doomed::Doomed;
 use crate::support::temporary;
-
-/// A communicator whose ranks fail at the call of this number, and at every one after it, as if the job were killed there.
-struct Doomed<'c> {
-    comm: &'c dyn Communicator,
-    left: AtomicUsize,
-    is_dead: AtomicBool,
-}
-
-impl Doomed<'_> {
-    fn call(&self) -> Result<&dyn Communicator, CommError> {
-        let left = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
-        match left {
-            Ok(_) => Ok(self.comm),
-            Err(_) => {
-                if !self.is_dead.swap(true, Ordering::Relaxed) {
-                    self.comm.barrier()?; // all ranks have come as far
-                }
-                Err(CommError::Departed {
-                    operation: Operation::Barrier,
-                    rank: 0,
-                })
-            }
-        }
-    }
-}
-
-impl Communicator for Doomed<'_> {
-    fn rank(&self) -> usize {
-        self.comm.rank()
-    }
-    fn size(&self) -> usize {
-        self.comm.size()
-    }
-    fn barrier(&self) -> Result<(), CommError> {
-        self.call()?.barrier()
-    }
-    fn broadcast(&self, root: usize, buf: &mut [u8]) -> Result<(), CommError> {
-        self.call()?.broadcast(root, buf)
-    }
-    fn gather_v(&self, root: usize, send: &[u8]) -> Result<Option<Vec<Vec<u8>>>, CommError> {
-        self.call()?.gather_v(root, send)
-    }
-    fn all_gather_v(&self, send: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
-        self.call()?.all_gather_v(send)
-    }
-    fn all_gather(&self, send: &[u8], recv: &mut [u8]) -> Result<(), CommError> {
-        self.call()?.all_gather(send, recv)
-    }
-    fn all_to_all_v(&self, send: &[&[u8]]) -> Result<Vec<Vec<u8>>, CommError> {
-        self.call()?.all_to_all_v(send)
-    }
-    fn all_reduce(
-        &self,
-        buf: &mut [u8],
-        reduction: Reduction,
-        fold: &(dyn Fn(&mut [u8], &[u8]) + Sync),
-    ) -> Result<(), CommError> {
-        self.call()?.all_reduce(buf, reduction, fold)
-    }
-    fn split(
-        &self,
-        color: Option<u32>,
-        key: i64,
-    ) -> Result<Option<Box<dyn Communicator>>, CommError> {
-        self.call()?.split(color, key)
-    }
-    fn send(&self, to: usize, tag: u32, buf: &[u8]) -> Result<(), CommError> {
-        self.call()?.send(to, tag, buf)
-    }
-    fn recv(&self, from: usize, tag: u32, buf: &mut [u8]) -> Result<(), CommError> {
-        self.call()?.recv(from, tag, buf)
-    }
-    fn exchange(
-        &self,
-        tag: u32,
-        sends: &[Message],
-        recvs: &[Message],
-        job: &mut dyn ExchangeJob,
-        workspace: &mut Workspace,
-    ) -> Result<(), CommError> {
-        self.call()?.exchange(tag, sends, recvs, job, workspace)
-    }
-    fn lend(&self, mine: &[u8], read: &mut dyn FnMut(&[&[u8]])) -> Result<bool, CommError> {
-        self.call()?.lend(mine, read)
-    }
-    fn alloc_shared(&self, len: usize) -> Result<SharedBytes, CommError> {
-        self.call()?.alloc_shared(len)
-    }
-}
 
 const ROWS: u64 = 40;
 
@@ -163,11 +69,7 @@ fn a_save_that_fails_at_any_call_changes_nothing() {
         for calls in 0.. {
             ThreadComm::run(ranks, |comm| save(&path, -1, comm)).unwrap();
             let outcomes = ThreadComm::run(ranks, |comm| {
-                let doomed = Doomed {
-                    comm,
-                    left: AtomicUsize::new(calls),
-                    is_dead: AtomicBool::new(false),
-                };
+                let doomed = Doomed::new(comm, calls);
                 let outcome = save(&path, calls as i64, &doomed);
                 comm.barrier()?;
                 Ok::<_, IoError>(outcome.is_ok())

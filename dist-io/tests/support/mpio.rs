@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
+use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray};
 use dist_comm::{CommExt, Communicator, SingleComm};
 use dist_io::legate::to_file;
 use dist_io::{
@@ -15,6 +15,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use crate::cases::{Case, part, refusal, refused};
+use crate::doomed::Doomed;
 use crate::large;
 use crate::support::{
     Failure, Folder, Outcome, Value, ensure, every_kind, flat_indices, part_with,
@@ -31,6 +32,7 @@ pub const CASES: &[Case] = &[
     ("parallel: modes keep what was there", modes_parallel),
     ("parallel: refusals", refusals),
     ("parallel: a rank without descriptors", no_descriptors),
+    ("parallel: saves that fail at any call", fail_anywhere),
 ];
 
 /// The report's part on collective transfers.
@@ -386,6 +388,46 @@ fn no_descriptors(comm: &dyn Communicator) -> Outcome {
     ensure(back == old, || format!("{back:?}"))?;
     comm.barrier()?;
     Ok(())
+}
+
+/// The ranks cannot reach each other from some call on: the old array is there, and nothing else.
+fn fail_anywhere(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("a.h5");
+    let d = Distribution::over(comm.size())
+        .shape([12])
+        .cyclic(0)
+        .build()?;
+    let (old, new) = (part::<u8>(&d, comm), part::<i16>(&d, comm));
+    save(&path, "a").save(&old, comm)?;
+    let replace = save(&path, "a").mode(WriteMode::Replace);
+    for calls in 0.. {
+        let outcome = replace.save(&new, &Doomed::new(comm, calls));
+        let all = comm.all_gather_v(&[u8::from(outcome.is_ok())])?;
+        ensure(all.iter().all(|done| *done == all[0]), || {
+            format!("after {calls} calls: {all:?}")
+        })?;
+        comm.barrier()?;
+        if comm.rank() == 0 {
+            let files = fs::read_dir(folder.path())?.count();
+            ensure(files == 1, || format!("{files} files after {calls} calls"))?;
+        }
+        if outcome.is_ok() {
+            return ensure(calls > 10, || format!("only {calls} calls"));
+        }
+        // the last of them may tell the ranks of what was published
+        let element = inspect_hdf5(&path, "a")?.element;
+        if element == ElementType::U8 {
+            let back = load_hdf5::<u8>(&path, Wanted::AsSaved, "a", comm)?;
+            ensure(back == old, || format!("after {calls} calls: {back:?}"))?;
+        } else {
+            let back = load_hdf5::<i16>(&path, Wanted::AsSaved, "a", comm)?;
+            ensure(back == new, || format!("after {calls} calls: {back:?}"))?;
+            save(&path, "a").mode(WriteMode::Replace).save(&old, comm)?;
+        }
+        comm.barrier()?;
+    }
+    unreachable!("saves have an end")
 }
 
 /// What all ways write, for h5py: run by itself, because Python is started.
