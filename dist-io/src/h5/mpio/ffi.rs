@@ -161,13 +161,22 @@ impl Buffer<'_> {
             Self::Write(bytes) => bytes.len(),
         }
     }
+
+    /// Without so many bytes at its front, which has as many.
+    fn from(self, start: usize) -> Self {
+        match self {
+            Self::Read(bytes) => Self::Read(&mut bytes[start..]),
+            Self::Write(bytes) => Self::Write(&bytes[start..]),
+        }
+    }
 }
 
-/// What of a buffer: of a space of this shape so many elements from a place on.
+/// What of a buffer: behind so many elements a space of this shape, and what is selected of it, where that is not all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InMemory {
+    pub(super) offset: usize,
     pub(super) shape: Vec<usize>,
-    pub(super) selected: Selected,
+    pub(super) selected: Option<Selected>,
 }
 
 /// A transfer of which all is known and checked: what remains is one call of the library, which all ranks make.
@@ -196,8 +205,15 @@ impl<'a> Prepared<'a> {
         };
         let memory = memory.map_err(ask("describe a buffer"))?;
         let elements = select(&file, selected.map(|(file, _)| file))?;
-        let buffered = select(&memory, selected.map(|(_, memory)| &memory.selected))?;
-        let needed = memory.size().checked_mul(ty.size());
+        let (offset, buffered) = match selected {
+            None => (0, select(&memory, None)?),
+            Some((_, all)) => match &all.selected {
+                Some(some) => (all.offset, select(&memory, Some(some))?),
+                None => (all.offset, memory.size() as u64),
+            },
+        };
+        let needed = memory.size().checked_add(offset);
+        let needed = needed.and_then(|needed| needed.checked_mul(ty.size()));
         let fits = selected.is_none() || needed.is_some_and(|needed| needed <= buffer.len());
         if elements != buffered || !fits {
             return Err(Refusal::Library {
@@ -213,7 +229,7 @@ impl<'a> Prepared<'a> {
             ty,
             file,
             memory,
-            buffer,
+            buffer: buffer.from(offset * ty.size()), // within it, as was checked; 0 where nothing is selected
             elements,
         })
     }
