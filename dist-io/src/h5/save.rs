@@ -74,7 +74,7 @@ pub struct SaveHdf5 {
     pub(super) path: PathBuf,
     pub(super) key: String,
     mode: WriteMode,
-    way: Way,
+    pub(super) way: Way,
     chunk: Option<Vec<u64>>,
     shuffle: bool,
     deflate: Option<u8>,
