@@ -512,7 +512,7 @@ fn large_parallel(comm: &dyn Communicator) -> Outcome {
     let read = read.ok_or("no collective transfer")?;
     // 256 MiB a call, and the rest
     ensure(read.calls == 9 && read.causes.is_empty(), || {
-        report.to_string()
+        read.to_string()
     })?;
     match comm.rank() {
         0 => large::check(whole.buffer().data()),
