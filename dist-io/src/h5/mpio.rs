@@ -139,16 +139,13 @@ pub(super) fn read(
     let plan = by_boxes(plan);
     let mut report = IoReport::begun(plan.strategy(), 0);
     let redist = agree(comm, plan.exchange(rank))?;
-    let (part, mut slab) = match &redist {
-        None => (
-            box_of(plan.distribution(), rank, Extent::Stored),
-            Vec::new(),
-        ),
-        Some(_) => {
-            let requests = agree(comm, plan.requests(rank))?;
-            let slab = agree(comm, room(requests.elements(), item))?;
-            (box_of(plan.slabs(), rank, Extent::Owned), slab)
-        }
+    let (part, mut slab) = if redist.is_some() {
+        let requests = agree(comm, plan.requests(rank))?;
+        let slab = agree(comm, room(requests.elements(), item))?;
+        (box_of(plan.slabs(), rank, Extent::Owned), slab)
+    } else {
+        let part = box_of(plan.distribution(), rank, Extent::Stored);
+        (part, Vec::new())
     };
     let part = agree(comm, part)?;
     let shape = plan.distribution().global_shape();
