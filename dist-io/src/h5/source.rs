@@ -3,6 +3,8 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::num::NonZero;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -24,9 +26,8 @@ use crate::identity::Identity;
 use crate::part::{Extent, FilePart};
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, read_elements};
 
-/// How often a file that is replaced meanwhile is looked at again; by one rank, and by all together.
-const LOOKS: usize = 10;
-pub(super) const TURNS: usize = 3;
+/// How often a file that is replaced meanwhile is looked at, by one rank and by all together.
+pub(super) const TURNS: usize = 10;
 
 /// Where the elements of a dataset are, as rank 0 tells the others.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,6 +77,10 @@ impl Opened {
 
     fn at(path: &Path, names: &[&str], file: File, identity: Identity) -> Result<Self, Refusal> {
         let library = open::to_read(path)?;
+        // the library opens by name: is it the same file? From here on its lock keeps programs from writing to it
+        if !is_still(path, identity) {
+            return Err(Refusal::Changed);
+        }
         let dataset = walk(&library, names)?;
         let found = describe(&dataset, identity.len)?;
         Ok(Self {
@@ -130,14 +135,21 @@ fn steady<T>(
     path: &Path,
     mut look: impl FnMut(File, Identity) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    for _ in 0..LOOKS {
+    for _ in 0..TURNS {
         let (file, identity) = plain(path)?;
-        let looked = look(file, identity);
-        if fs::metadata(path).is_ok_and(|meta| Identity::of(&meta) == identity) {
-            return looked;
+        match look(file, identity) {
+            Err(Refusal::Changed) => {}
+            // what is missing may be there in the new one
+            Err(_) if !is_still(path, identity) => {}
+            looked => return looked,
         }
     }
     Err(Refusal::Changed)
+}
+
+/// Whether a name stands for a file as it was.
+fn is_still(path: &Path, identity: Identity) -> bool {
+    fs::metadata(path).is_ok_and(|meta| Identity::of(&meta) == identity)
 }
 
 /// Opens a file to read it without the library.
@@ -166,6 +178,8 @@ pub(super) struct Source {
     /// Held by rank 0, so that nobody writes meanwhile, and by all where the library has to find the chunks. The dataset goes
     /// before its file.
     library: Option<(hdf5::Dataset, hdf5::File)>,
+    /// Threads that decode chunks; as many as there are processors for a rank where nobody said it.
+    pub(super) threads: Option<NonZero<usize>>,
 }
 
 /// Where its elements are.
@@ -182,6 +196,8 @@ pub(super) enum Body {
 #[derive(Serialize, Deserialize)]
 struct Told {
     identity: Identity,
+    /// A name of the open file, on the machine of rank 0, that stays when the file's own becomes another one's.
+    held: String,
     found: Found,
     contents: Contents,
 }
@@ -209,6 +225,11 @@ impl Source {
             let (opened, contents) = Opened::look_up(path, key)?;
             let told = Told {
                 identity: opened.identity,
+                held: format!(
+                    "/proc/{}/fd/{}",
+                    std::process::id(),
+                    opened.file.as_raw_fd()
+                ),
                 found: opened.found.clone(),
                 contents,
             };
@@ -220,7 +241,15 @@ impl Source {
         let opened = match own {
             Some(opened) => Ok(held(opened)),
             None if by_library => Opened::new(path, key).map(held),
-            None => plain(path).map(|(file, identity)| (file, identity, None)),
+            None => {
+                let held = Path::new(&told.held);
+                let file = if is_still(held, told.identity) {
+                    plain(held).or_else(|_| plain(path))
+                } else {
+                    plain(path)
+                };
+                file.map(|(file, identity)| (file, identity, None))
+            }
         };
         let opened = opened.and_then(|(file, identity, library)| {
             if identity == told.identity {
@@ -279,6 +308,7 @@ impl Source {
             body,
             file,
             library,
+            threads: None,
         })
     }
 
@@ -395,6 +425,7 @@ impl Source {
                     key: &self.key,
                     file: &held,
                     library: self.library.as_ref().map(|(dataset, _)| dataset),
+                    threads: self.threads,
                 };
                 chunk::load(comm, &open, chunks, distribution, dim_data, item, bytes)
             }

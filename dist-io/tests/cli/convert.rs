@@ -280,8 +280,12 @@ fn killed(folder: &Path, arguments: &str, after: Duration) -> bool {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(after);
-    run.kill().unwrap();
+    let began = Instant::now();
+    while began.elapsed() < after && run.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // it may be over by now
+    let _ = run.kill();
     run.wait().unwrap().success()
 }
 
