@@ -11,6 +11,8 @@ while read -r crate features; do
         skip "$name" "no MPI ($MPI_PACKAGES)"
     elif [ "$features" = hdf5 ] && ! have_hdf5; then
         skip "$name" "no HDF5 ($HDF5_PACKAGES)"
+    elif [ "$features" = hdf5-mpio ] && ! have_mpio; then
+        skip "$name" "no parallel HDF5 ($HDF5_PACKAGES) or no MPI ($MPI_PACKAGES)"
     elif [ "$features" = - ]; then
         step "$name" cargo "${check[@]}" -q -p "$crate" --lib --bins --no-default-features "${deny[@]}"
     else

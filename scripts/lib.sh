@@ -17,8 +17,10 @@ MPIRUN=(mpirun --oversubscribe --mca mpi_yield_when_idle 1)
 # Debian packages of the feature `mpi` (bindgen reads mpi.h through libclang).
 MPI_PACKAGES="libopenmpi-dev openmpi-bin libclang-dev pkg-config"
 
-# Debian packages of the feature `hdf5`: the parallel build does for the serial lanes too, so that HDF5 is built against once.
+# Debian packages of the features `hdf5` and `hdf5-mpio`: the parallel build does for most serial lanes too, so that HDF5 is built
+# against once. One lane has the serial library itself.
 HDF5_PACKAGES="libhdf5-openmpi-dev pkg-config"
+SERIAL_HDF5_PACKAGES="libhdf5-dev"
 
 # Where HDF5 lies is said outright: beside another HDF5, pkg-config may name that one.
 find_hdf5() {
@@ -32,6 +34,9 @@ find_hdf5() {
     done
 }
 find_hdf5
+
+# Where the serial library lies, if it is there.
+serial_hdf5() { find /usr/lib/*/hdf5/serial -maxdepth 0 -exec test -e {}/include/hdf5.h \; -print -quit 2>/dev/null; }
 
 # missing PACKAGE...: those that are not installed. Without dpkg nothing can be said of packages:
 # then the programs themselves decide (have_mpi).
@@ -67,11 +72,14 @@ have_hdf5() { [ -n "${HDF5_DIR:-}" ] || pkg-config --exists hdf5 2>/dev/null; }
 # shellcheck disable=SC2086
 have_mpi() { command -v mpicc >/dev/null && command -v mpirun >/dev/null && [ -z "$(missing $MPI_PACKAGES)" ]; }
 
+# Whether the HDF5 that is built against is a parallel one.
+have_mpio() { have_mpi && grep -qsE '^#define H5_HAVE_PARALLEL 1' "${HDF5_DIR:-/nowhere}"/include/H5pubconf*.h; }
+
 # One set of features for the runs over all crates, so that nothing is built twice: all that this machine can build.
 # The sets that this leaves out are features.sh's.
 workspace() {
     find_hdf5 # it may have been installed since
-    WORKSPACE=(--workspace --features "$(scripts/pure-features.py $(have_mpi && echo --mpi) $(have_hdf5 && echo --hdf5))")
+    WORKSPACE=(--workspace --features "$(scripts/pure-features.py $(have_mpi && echo --mpi) $(have_hdf5 && echo --hdf5) $(have_mpio && echo --hdf5-mpio))")
 }
 
 # skip NAME REASON: counted, and said again at the end.

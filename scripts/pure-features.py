@@ -2,7 +2,7 @@
 """Features of the members, read from `cargo metadata`.
 
 pure-features.py            crate/feature,... of every feature that needs no system library
-pure-features.py --mpi      those, and `mpi`; likewise --hdf5
+pure-features.py --mpi      those, and `mpi`; likewise --hdf5, --hdf5-mpio
 pure-features.py --sets     one line a set to check: CRATE FEATURES (none, each alone, all pure ones)
 """
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # Features that need a system library.
-NEEDS = ("mpi", "hdf5", "blas")
+NEEDS = ("mpi", "hdf5", "hdf5-mpio", "blas")
 
 
 def members():

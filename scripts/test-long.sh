@@ -4,9 +4,14 @@
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2086
-install $MPI_PACKAGES python3-venv g++
+install $MPI_PACKAGES $HDF5_PACKAGES python3-venv g++
 features=$(scripts/pure-features.py)
 step kills env DNPY_KILLS="${KILLS:-200}" cargo test --release -p dnpy-format --all-features -- kill
+if have_hdf5; then
+    step kills-io env DIST_IO_KILLS="${KILLS:-200}" cargo test --release -p dist-io --features hdf5,cli -- killed
+else
+    skip kills-io "no HDF5 ($HDF5_PACKAGES)"
+fi
 for seed in 1 2 3; do
     step "seeds-$seed" env PROPTEST_CASES="${CASES:-1000}" cargo test --release --workspace --features "$features"
 done

@@ -21,6 +21,33 @@ lint() {
     if cargo deny --version >/dev/null 2>&1; then step deny cargo deny check licenses bans sources; fi
 }
 
+# Parallel HDF5 with each of Open MPI's two libraries for files; then what only one run needs: files of all ways read by h5py, a
+# disk that is full for one rank, more than 2 GiB on one. Few descriptors, so that a rank can run out of them.
+parallel_hdf5() {
+    if ! have_mpio; then
+        skip parallel-hdf5 "no parallel HDF5 ($HDF5_PACKAGES)"
+        return
+    fi
+    local run=(bash -c 'ulimit -n 1024; exec scripts/mpi-test.sh dist-io mpi "$@"' run)
+    step mpi-dist-io-parallel env MPI_TEST_ARGS=--parallel "${run[@]}" 1 2 3 4 7
+    step mpi-dist-io-romio env MPI_TEST_ARGS=--parallel MPIRUN_ARGS="--mca io romio321" "${run[@]}" 1 2 3 4 7
+    step mpi-dist-io-ways env MPI_TEST_ARGS=--ways "${run[@]}" 3
+    step mpi-dist-io-full-disk env MPI_TEST_ARGS=--full-disk "${run[@]}" 2
+    step mpi-dist-io-large env MPI_TEST_ARGS=--large "${run[@]}" 2
+}
+
+# The serial HDF5 library itself, in a target folder of its own; saves are killed in the other lanes.
+serial_hdf5_lane() {
+    local folder
+    folder=$(serial_hdf5)
+    if [ -z "$folder" ]; then
+        skip serial-hdf5 "no serial HDF5 ($SERIAL_HDF5_PACKAGES)"
+        return
+    fi
+    step serial-hdf5 env HDF5_DIR="$folder" CARGO_TARGET_DIR="$TARGET/serial-hdf5" DIST_IO_KILLS=2 \
+        cargo test -p dist-io --features hdf5 --test it --examples -- --show-output
+}
+
 # The same lists of cases as on threads, under mpirun at each rank count, in the binaries that are there already.
 mpi() {
     if ! have_mpi; then
@@ -31,6 +58,7 @@ mpi() {
     step mpi-dist-comm scripts/mpi-test.sh dist-comm mpi $MPI_RANKS
     # shellcheck disable=SC2086
     if have_hdf5; then step mpi-dist-io scripts/mpi-test.sh dist-io mpi 1 2 4; else skip mpi-dist-io "no HDF5 ($HDF5_PACKAGES)"; fi
+    parallel_hdf5
     # shellcheck disable=SC2086
     step mpi-local-array env MPI_TEST_ARGS=--mpi scripts/mpi-test.sh local-array cases $MPI_RANKS
     # shellcheck disable=SC2086
@@ -38,15 +66,28 @@ mpi() {
     step demo-mpi scripts/demo-mpi.sh 4 dev
 }
 
-# A Python with h5py for the tests of dist-io; without one they say that they are skipped.
+# A Python with h5py and PyTables for the tests of dist-io; without one they say that they are skipped.
 h5py() {
     local venv=$PWD/$TARGET/h5py-venv
     case $TARGET in /*) venv=$TARGET/h5py-venv ;; esac
-    if ! "$venv/bin/python" -c 'import h5py' 2>/dev/null; then
+    if ! "$venv/bin/python" -c 'import h5py, tables' 2>/dev/null; then
         rm -rf "$venv"
-        { python3 -m venv "$venv" && "$venv/bin/pip" install -q --only-binary :all: h5py; } >"$LOGS/pip-h5py.log" 2>&1 || rm -rf "$venv"
+        { python3 -m venv "$venv" && "$venv/bin/pip" install -q --only-binary :all: h5py tables; } >"$LOGS/pip-h5py.log" 2>&1 || rm -rf "$venv"
     fi
     if [ -x "$venv/bin/python" ]; then export DIST_IO_PYTHON=$venv/bin/python; fi
+}
+
+# netCDF-4 files of somebody else's: coasts and rivers, of a Debian package that is unpacked and not installed.
+netcdf() {
+    local folder=$PWD/$TARGET/netcdf package=gmt-gshhg-low
+    case $TARGET in /*) folder=$TARGET/netcdf ;; esac
+    if [ ! -d "$folder/unpacked" ]; then
+        rm -rf "$folder"
+        mkdir -p "$folder"
+        { (cd "$folder" && apt-get download $package) && dpkg -x "$folder"/$package*.deb "$folder/unpacked"; } \
+            >"$LOGS/netcdf.log" 2>&1 || rm -rf "$folder"
+    fi
+    if [ -d "$folder/unpacked" ]; then export DIST_IO_NETCDF=$folder/unpacked/usr/share/gmt-gshhg; fi
 }
 
 # Products by somebody else's BLAS, linked as a program would.
@@ -67,12 +108,13 @@ faults() {
 }
 
 # shellcheck disable=SC2086
-install $MPI_PACKAGES $HDF5_PACKAGES python3-venv libopenblas-dev
+install $MPI_PACKAGES $HDF5_PACKAGES $SERIAL_HDF5_PACKAGES python3-venv libopenblas-dev
 workspace
 
 case $what in
     lint) lint ;;
     mpi)
+        h5py
         mpi
         faults
         ;;
@@ -83,9 +125,11 @@ case $what in
         # --show-output so that a test that cannot run is heard. Those of MPI run on one rank here, and start mpirun by
         # themselves where they need more.
         h5py
+        netcdf
         have_hdf5 || skip hdf5 "no HDF5 ($HDF5_PACKAGES); dist-io is tested without it"
         step tests cargo test --no-fail-fast "${WORKSPACE[@]}" -- --show-output
         if have_hdf5; then step tests-without-hdf5 cargo test -p dist-io --features cli; fi
+        serial_hdf5_lane
         for ranks in 4 7; do step "demo-$ranks" make demo RANKS=$ranks; done
         mpi
         blas

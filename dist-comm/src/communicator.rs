@@ -169,6 +169,12 @@ pub trait Communicator: Send + Sync {
     /// # Errors
     /// As [`barrier`](Self::barrier), and when a rank cannot have the memory.
     fn alloc_shared(&self, len: usize) -> Result<SharedBytes, CommError>;
+
+    /// The MPI communicator that this is, for libraries that need one themselves; `None` where ranks are no MPI processes. Local.
+    #[cfg(feature = "mpi")]
+    fn as_mpi(&self) -> Option<&crate::MpiComm> {
+        None
+    }
 }
 
 macro_rules! communicator_by_reference {
@@ -238,6 +244,10 @@ macro_rules! communicator_by_reference {
             }
             fn alloc_shared(&self, len: usize) -> Result<SharedBytes, CommError> {
                 (**self).alloc_shared(len)
+            }
+            #[cfg(feature = "mpi")]
+            fn as_mpi(&self) -> Option<&crate::MpiComm> {
+                (**self).as_mpi()
             }
         }
     )*};

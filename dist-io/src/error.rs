@@ -88,6 +88,17 @@ pub enum IoError {
         /// The communicator's ranks.
         allowed: usize,
     },
+    /// Parallel HDF5 was asked for, and a rank is no MPI process.
+    #[cfg(feature = "hdf5-mpio")]
+    #[error("rank {rank} is no MPI process, allowed: a communicator of MPI processes (MpiComm)")]
+    NotMpi {
+        /// The lowest such rank.
+        rank: usize,
+    },
+    /// Parallel HDF5 was asked for parts that make no array together.
+    #[cfg(feature = "hdf5-mpio")]
+    #[error("the parts of the ranks are no distribution of an array, which parallel HDF5 needs")]
+    NoArray,
     /// A plan that was made for the other direction, or for elements that do not lie in one piece.
     #[error("a plan to {given} cannot be used to {asked}")]
     Direction {

@@ -13,6 +13,8 @@ mod ffi;
 mod load;
 mod metadata;
 mod mode;
+#[cfg(feature = "hdf5-mpio")]
+mod mpio;
 mod open;
 mod reader;
 mod refusal;
@@ -21,6 +23,7 @@ mod source;
 mod together;
 mod vds;
 mod walk;
+mod way;
 mod writer;
 
 pub use attribute::AttributeValue;
@@ -28,11 +31,14 @@ pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
 pub use load::{LoadHdf5, Wanted, load_hdf5};
 pub use mode::{ParseWriteModeError, WriteMode};
+#[cfg(feature = "hdf5-mpio")]
+pub use mpio::{Causes, CollectiveIo, IoMode};
 pub use reader::Hdf5Reader;
 pub use refusal::Refusal;
 pub use save::{SaveHdf5, save_hdf5};
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
 pub use walk::datasets_hdf5;
+pub use way::Way;
 pub use writer::Hdf5Writer;
 
 /// The key under which `DistArray` saves an array where none is given.

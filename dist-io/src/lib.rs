@@ -28,6 +28,7 @@
 //!
 //! # Features
 //! - `hdf5`: `SaveHdf5`, `LoadHdf5`, `inspect_hdf5` and so on, and Legate's calls in `legate`, by any HDF5 library, a serial one too.
+//! - `hdf5-mpio`: `Way::Mpio`, parallel HDF5 with collective transfers among MPI processes.
 //! - `mpi`: the tests under `mpirun`.
 //! - `cli`: the command `dap`; nothing of it is in the library.
 #![cfg_attr(not(feature = "hdf5"), forbid(unsafe_code))]
@@ -51,9 +52,11 @@ pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
     AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Hdf5Reader, Hdf5Writer,
-    LoadHdf5, ParseWriteModeError, Refusal, SaveHdf5, Storage, Wanted, WriteMode, datasets_hdf5,
-    inspect_hdf5, load_hdf5, save_hdf5,
+    LoadHdf5, ParseWriteModeError, Refusal, SaveHdf5, Storage, Wanted, Way, WriteMode,
+    datasets_hdf5, inspect_hdf5, load_hdf5, save_hdf5,
 };
+#[cfg(feature = "hdf5-mpio")]
+pub use h5::{Causes, CollectiveIo, IoMode};
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};
 pub use plan::{Chunk, Chunks, Direction, Explanation, IoPlan, RankVolume, Strategy};

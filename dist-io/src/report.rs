@@ -18,6 +18,9 @@ pub struct IoReport {
     pub exchanged_bytes: u64,
     /// Byte of the file at which the elements begin; 0 where they lie in chunks.
     pub offset: u64,
+    /// How the collective transfers of parallel HDF5 went; `None` where there were none.
+    #[cfg(feature = "hdf5-mpio")]
+    pub collective: Option<crate::CollectiveIo>,
 }
 
 impl IoReport {
@@ -29,6 +32,8 @@ impl IoReport {
             requests: 0,
             exchanged_bytes: 0,
             offset,
+            #[cfg(feature = "hdf5-mpio")]
+            collective: None,
         }
     }
 }
@@ -39,6 +44,11 @@ impl fmt::Display for IoReport {
             f,
             "{}: {} bytes in {} requests from byte {} on, {} bytes exchanged",
             self.strategy, self.file_bytes, self.requests, self.offset, self.exchanged_bytes
-        )
+        )?;
+        #[cfg(feature = "hdf5-mpio")]
+        if let Some(collective) = &self.collective {
+            write!(f, "; {collective}")?;
+        }
+        Ok(())
     }
 }

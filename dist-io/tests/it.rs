@@ -23,6 +23,9 @@ mod cases;
 #[path = "it/chunk.rs"]
 mod chunk;
 #[cfg(feature = "hdf5")]
+#[path = "support/doomed.rs"]
+mod doomed;
+#[cfg(feature = "hdf5")]
 #[path = "it/examples.rs"]
 mod examples;
 #[cfg(feature = "hdf5")]
@@ -31,6 +34,15 @@ mod h5;
 #[cfg(feature = "hdf5")]
 #[path = "it/interrupted.rs"]
 mod interrupted;
+#[cfg(feature = "hdf5")]
+#[path = "support/large.rs"]
+mod large;
+#[cfg(feature = "hdf5")]
+#[path = "it/limits.rs"]
+mod limits;
+#[cfg(feature = "hdf5")]
+#[path = "it/others.rs"]
+mod others;
 #[cfg(feature = "hdf5")]
 #[path = "support/parts.rs"]
 mod parts;

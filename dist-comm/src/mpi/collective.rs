@@ -293,4 +293,8 @@ impl Communicator for MpiComm {
     fn alloc_shared(&self, len: usize) -> Result<SharedBytes, CommError> {
         shared::alloc(self, len)
     }
+
+    fn as_mpi(&self) -> Option<&Self> {
+        Some(self)
+    }
 }

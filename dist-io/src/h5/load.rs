@@ -9,11 +9,13 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
 
 use super::dataset::Found;
+#[cfg(feature = "hdf5-mpio")]
+use super::mpio::{self, CollectiveIo};
 use super::source::{Source, TURNS, is_changed};
 use super::together::same;
-use super::{DEFAULT_KEY, Refusal, metadata};
-use crate::IoError;
+use super::{DEFAULT_KEY, Refusal, Way, metadata};
 use crate::execute::room;
+use crate::{IoError, IoReport};
 
 /// Which part of a dataset every rank gets.
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +126,7 @@ pub struct LoadHdf5 {
     path: PathBuf,
     key: String,
     codes: bool,
+    way: Way,
 }
 
 impl LoadHdf5 {
@@ -133,6 +136,7 @@ impl LoadHdf5 {
             path: path.as_ref().to_owned(),
             key: DEFAULT_KEY.to_owned(),
             codes: false,
+            way: Way::default(),
         }
     }
 
@@ -148,16 +152,45 @@ impl LoadHdf5 {
         self
     }
 
+    /// Who moves the elements. Those of a virtual dataset lie in other files, which the ranks read without the library.
+    pub fn way(mut self, way: Way) -> Self {
+        self.way = way;
+        self
+    }
+
+    /// As [`load`](Self::load), with how collective transfers went; `None` where there were none: by another way, of no elements, or
+    /// of elements that do not lie in the file one by one (compact, virtual, never written). Collective.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    #[cfg(feature = "hdf5-mpio")]
+    pub fn load_collective<'a, T: Element>(
+        &self,
+        wanted: impl Into<Wanted<'a>>,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<(DistBuffer<HostArray<T>>, Option<CollectiveIo>), IoError> {
+        let (part, report) = self.loaded(wanted.into(), comm)?;
+        Ok((part, report.and_then(|report| report.collective)))
+    }
+
     /// Loads, each rank its part. Collective; every rank says the same of file and dataset.
     ///
     /// # Errors
-    /// As [`load_hdf5`].
+    /// As [`load_hdf5`]; by parallel HDF5 also `NotMpi`, and `NoArray` where parts of several dimensions are no distribution.
     pub fn load<'a, T: Element>(
         &self,
         wanted: impl Into<Wanted<'a>>,
         comm: &(impl Communicator + ?Sized),
     ) -> Result<DistBuffer<HostArray<T>>, IoError> {
-        let (path, key, wanted) = (self.path.as_path(), self.key.as_str(), wanted.into());
+        Ok(self.loaded(wanted.into(), comm)?.0)
+    }
+
+    fn loaded<T: Element>(
+        &self,
+        wanted: Wanted<'_>,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<(DistBuffer<HostArray<T>>, Option<IoReport>), IoError> {
+        let (path, key) = (self.path.as_path(), self.key.as_str());
         let elements: &[u8] = if self.codes { b"codes" } else { b"elements" };
         same(
             comm,
@@ -167,12 +200,17 @@ impl LoadHdf5 {
                 ("element type", T::TYPE.to_string().as_bytes()),
                 ("kind of part", wanted.kind().as_bytes()),
                 ("kind of elements", elements),
+                ("way", self.way.to_string().as_bytes()),
             ],
         )?;
+        #[cfg(feature = "hdf5-mpio")]
+        if self.way == Way::Mpio {
+            mpio::check(comm)?;
+        }
         let mut turn = 1;
         loop {
             let source = Source::open(comm, path, key)?;
-            match source.load(comm, wanted, self.codes) {
+            match source.load(comm, wanted, self.codes, self.way) {
                 Err(error) if is_changed(&error) && turn < TURNS => turn += 1,
                 outcome => return outcome,
             }
@@ -187,7 +225,8 @@ impl Source {
         comm: &(impl Communicator + ?Sized),
         wanted: Wanted<'_>,
         codes: bool,
-    ) -> Result<DistBuffer<HostArray<T>>, IoError> {
+        way: Way,
+    ) -> Result<(DistBuffer<HostArray<T>>, Option<IoReport>), IoError> {
         let found = &self.found;
         let element = found.element().map_err(|r| self.refused(r))?;
         if found.is_enumeration && !codes {
@@ -212,14 +251,14 @@ impl Source {
         }
         let mut checked = checked?;
         let bytes = T::bytes_mut(&mut elements).unwrap_or(&mut checked);
-        self.read(comm, &dim_data, distribution.as_ref(), bytes)?;
+        let report = self.read(comm, &dim_data, distribution.as_ref(), bytes, way)?;
         check_values(comm, &checked, element)?;
         if element == ElementType::Bool {
             agree(comm, copy_bytes_to_elements(&checked, &mut elements))?;
         }
         let buffer = HostArray::new(shape, elements).map_err(IoError::from);
         let part = buffer.and_then(|buffer| Ok(DistBuffer::new(dim_data, buffer)?));
-        Ok(agree(comm, part)?)
+        Ok((agree(comm, part)?, report))
     }
 }
 

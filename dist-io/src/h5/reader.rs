@@ -9,7 +9,7 @@ use dist_comm::SingleComm;
 
 use super::source::{Opened, Source};
 use super::together::refused;
-use super::{DatasetInfo, Wanted};
+use super::{DatasetInfo, Wanted, Way};
 use crate::IoError;
 
 /// A dataset of an HDF5 file that stays open, and is read piece by piece. Local: one rank, or a program without ranks.
@@ -111,6 +111,8 @@ impl Hdf5Reader {
         dim_data: &DimData,
     ) -> Result<DistBuffer<HostArray<T>>, IoError> {
         let wanted = Wanted::DimData(dim_data);
-        self.source()?.load(&SingleComm::new(), wanted, true)
+        let source = self.source()?;
+        let (part, _) = source.load(&SingleComm::new(), wanted, true, Way::default())?;
+        Ok(part)
     }
 }

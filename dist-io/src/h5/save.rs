@@ -19,8 +19,10 @@ use serde::{Deserialize, Serialize};
 use super::attribute::AttributeValue;
 use super::chunk::{self, CHUNK_BYTES, Chunks, Filter, LISTED_TO_WRITE, Place, Target};
 use super::create::{check_free, close, contiguous, describe, extents, offset_of, shaped};
+#[cfg(feature = "hdf5-mpio")]
+use super::mpio;
 use super::together::{by_rank_0, names, same};
-use super::{DEFAULT_KEY, Refusal, WriteMode, element, metadata, open};
+use super::{DEFAULT_KEY, Refusal, Way, WriteMode, element, metadata, open};
 use crate::publish::{Claim, Existing, Pending};
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, write_elements};
 
@@ -72,6 +74,7 @@ pub struct SaveHdf5 {
     pub(super) path: PathBuf,
     pub(super) key: String,
     mode: WriteMode,
+    pub(super) way: Way,
     chunk: Option<Vec<u64>>,
     shuffle: bool,
     deflate: Option<u8>,
@@ -86,6 +89,7 @@ impl SaveHdf5 {
             path: path.as_ref().to_owned(),
             key: DEFAULT_KEY.to_owned(),
             mode: WriteMode::default(),
+            way: Way::default(),
             chunk: None,
             shuffle: false,
             deflate: None,
@@ -104,6 +108,12 @@ impl SaveHdf5 {
     /// What becomes of a file that is there.
     pub fn mode(mut self, mode: WriteMode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// Who moves the elements.
+    pub fn way(mut self, way: Way) -> Self {
+        self.way = way;
         self
     }
 
@@ -171,6 +181,10 @@ impl SaveHdf5 {
                 ("element type", element.to_string().as_bytes()),
             ],
         )?;
+        #[cfg(feature = "hdf5-mpio")]
+        if self.way == Way::Mpio {
+            mpio::check(comm)?;
+        }
         if !element::has_type(element) {
             return Err(IoError::NoHdf5Type { element });
         }
@@ -189,6 +203,13 @@ impl SaveHdf5 {
             let (file, library) = self.open()?;
             let (room, dataset) = self.create(library, &ty, &plan, &filters, &text)?;
             made = dataset;
+            #[cfg(feature = "hdf5-mpio")]
+            if self.way == Way::Mpio {
+                if let Some((library, dataset)) = made.take() {
+                    close(library, dataset)?;
+                }
+                mpio::reserve(file.file(), &plan, !filters.is_empty())?;
+            }
             let begun = Begun {
                 path: file.path().as_os_str().as_bytes().to_vec(),
                 room,
@@ -202,6 +223,11 @@ impl SaveHdf5 {
             comm.open_shared(path, FileMode::ReadWrite)
         };
         let report = match begun.room {
+            #[cfg(feature = "hdf5-mpio")]
+            _ if self.way == Way::Mpio => {
+                let file = Path::new(OsStr::from_bytes(&begun.path));
+                mpio::write(comm, mpio::Named::new(path, key, file), &plan, &bytes)?
+            }
             Room::At(offset) => {
                 let file = open(&begun.path)?;
                 let report = write_elements(comm, &*file, offset, &plan, &bytes)?;
@@ -239,8 +265,8 @@ impl SaveHdf5 {
     /// What ranks have to agree on beside path, key and mode.
     fn text(&self) -> String {
         let mut text = format!(
-            "chunk {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
-            self.chunk, self.shuffle, self.deflate, self.fletcher32
+            "way {}, chunk {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
+            self.way, self.chunk, self.shuffle, self.deflate, self.fletcher32
         );
         for (name, value) in &self.attributes {
             // writing to a text does not fail
@@ -345,7 +371,8 @@ impl SaveHdf5 {
             close(file, dataset)?;
             return Ok((room, None));
         };
-        let in_place = filters.is_empty()
+        let in_place = self.way == Way::Offsets
+            && filters.is_empty()
             && file.userblock() == 0
             && chunk::count(shape, chunk) <= LISTED_TO_WRITE;
         let known: Vec<_> = filters.iter().map(|filter| filter.known()).collect();

@@ -17,12 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use super::chunk::{self, Chunks, Open};
 use super::dataset::{Found, describe, how, walk};
+#[cfg(feature = "hdf5-mpio")]
+use super::mpio;
 use super::together::{by_rank_0, is_regular, names, refused, settle};
 use super::vds::{Block, Mosaic, MosaicFile, Piece, parts_of};
-use super::{ByteOrder, Refusal, Storage, ffi, open};
+use super::{ByteOrder, Refusal, Storage, Way, ffi, open};
 use crate::identity::Identity;
 use crate::part::{Extent, FilePart};
-use crate::{Direction, FileLayout, IoError, IoPlan, read_elements};
+use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, read_elements};
 
 /// How often a file that is replaced meanwhile is looked at, by one rank and by all together.
 pub(super) const TURNS: usize = 10;
@@ -349,8 +351,19 @@ impl Source {
         dim_data: &DimData,
         distribution: Option<&Distribution>,
         bytes: &mut [u8],
-    ) -> Result<(), IoError> {
-        let outcome = self.read_body(comm, dim_data, distribution, bytes);
+        way: Way,
+    ) -> Result<Option<IoReport>, IoError> {
+        let outcome = match way {
+            #[cfg(feature = "hdf5-mpio")]
+            Way::Mpio if self.is_together() => {
+                let read = self.read_together(comm, dim_data, distribution, bytes);
+                read.map(Some)
+            }
+            _ => {
+                let read = self.read_body(comm, dim_data, distribution, bytes);
+                read.map(|()| None)
+            }
+        };
         let Body::Parts(mosaic) = &self.body else {
             if outcome.is_ok() && self.found.byte_order != ByteOrder::NATIVE {
                 let element = self.found.element();
@@ -360,7 +373,10 @@ impl Source {
             }
             return outcome;
         };
-        let Err(error) = outcome else { return Ok(()) };
+        let error = match outcome {
+            Ok(report) => return Ok(report),
+            Err(error) => error,
+        };
         // the parts of a dataset that was replaced meanwhile are gone
         match comm.all_gather_value(u8::from(mosaic.has_changed())) {
             Ok(all) if all.contains(&1) => Err(self.refused(Refusal::Changed)),
@@ -413,6 +429,46 @@ impl Source {
                 };
                 chunk::load(comm, &open, chunks, distribution, dim_data, item, bytes)
             }
+        }
+    }
+
+    /// Whether parallel HDF5 has something to read here: elements that lie in this file.
+    #[cfg(feature = "hdf5-mpio")]
+    fn is_together(&self) -> bool {
+        let here = matches!(self.body, Body::At(_) | Body::Chunks(_));
+        here && !self.found.shape.contains(&0)
+    }
+
+    /// As [`read_body`](Self::read_body), by parallel HDF5.
+    #[cfg(feature = "hdf5-mpio")]
+    fn read_together(
+        &self,
+        comm: &(impl Communicator + ?Sized),
+        dim_data: &DimData,
+        distribution: Option<&Distribution>,
+        bytes: &mut [u8],
+    ) -> Result<IoReport, IoError> {
+        let item = self.found.element().map_err(|r| self.refused(r))?.size();
+        let named = mpio::Named {
+            path: &self.path,
+            key: &self.key,
+            file: &self.path,
+            held: Some(&self.file),
+        };
+        let (layout, is_filtered) = match &self.body {
+            Body::Chunks(chunks) => {
+                let chunk = chunks.extents().to_vec();
+                (FileLayout::Chunked { chunk }, chunks.is_filtered())
+            }
+            _ => (FileLayout::Contiguous, false),
+        };
+        match distribution {
+            Some(distribution) => {
+                let plan = IoPlan::new(distribution, item, layout, Direction::Read)?;
+                mpio::read(comm, named, &plan, is_filtered, bytes)
+            }
+            None if dim_data.ndim() == 0 => mpio::read_scalar(comm, named, bytes),
+            None => Err(IoError::NoArray),
         }
     }
 

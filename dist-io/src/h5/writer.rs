@@ -54,6 +54,11 @@ impl SaveHdf5 {
         if !element::has_type(element) {
             return Err(IoError::NoHdf5Type { element });
         }
+        // one process has nobody to do it together with
+        #[cfg(feature = "hdf5-mpio")]
+        if self.way == super::Way::Mpio {
+            return Err(IoError::NotMpi { rank: 0 });
+        }
         let (layout, _) = self.layout(distribution.global_shape(), element.size())?;
         if let FileLayout::Chunked { .. } = layout {
             return Err(refused(Refusal::Storage {

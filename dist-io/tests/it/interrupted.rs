@@ -1,120 +1,19 @@
 //! A save that ends at any point leaves the old dataset or the new one, whole.
 
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use dap_protocol::{DistBuffer, HostArray};
-use dist_comm::{
-    CommError, Communicator, ExchangeJob, Message, Operation, Reduction, SharedBytes, SingleComm,
-    ThreadComm, Workspace,
-};
-use dist_io::IoError;
+use dist_comm::{Communicator, SingleComm, ThreadComm};
 use dist_io::legate::{from_file, to_file};
+use dist_io::{IoError, Refusal, SaveHdf5, WriteMode, load_hdf5};
 use dist_maps::Distribution;
 
+use crate::doomed::Doomed;
 use crate::support::temporary;
-
-/// A communicator whose ranks fail at the call of this number, and at every one after it, as if the job were killed there.
-struct Doomed<'c> {
-    comm: &'c dyn Communicator,
-    left: AtomicUsize,
-    is_dead: AtomicBool,
-}
-
-impl Doomed<'_> {
-    fn call(&self) -> Result<&dyn Communicator, CommError> {
-        let left = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
-        match left {
-            Ok(_) => Ok(self.comm),
-            Err(_) => {
-                if !self.is_dead.swap(true, Ordering::Relaxed) {
-                    self.comm.barrier()?; // all ranks have come as far
-                }
-                Err(CommError::Departed {
-                    operation: Operation::Barrier,
-                    rank: 0,
-                })
-            }
-        }
-    }
-}
-
-impl Communicator for Doomed<'_> {
-    fn rank(&self) -> usize {
-        self.comm.rank()
-    }
-    fn size(&self) -> usize {
-        self.comm.size()
-    }
-    fn barrier(&self) -> Result<(), CommError> {
-        self.call()?.barrier()
-    }
-    fn broadcast(&self, root: usize, buf: &mut [u8]) -> Result<(), CommError> {
-        self.call()?.broadcast(root, buf)
-    }
-    fn gather_v(&self, root: usize, send: &[u8]) -> Result<Option<Vec<Vec<u8>>>, CommError> {
-        self.call()?.gather_v(root, send)
-    }
-    fn all_gather_v(&self, send: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
-        self.call()?.all_gather_v(send)
-    }
-    fn all_gather(&self, send: &[u8], recv: &mut [u8]) -> Result<(), CommError> {
-        self.call()?.all_gather(send, recv)
-    }
-    fn all_to_all_v(&self, send: &[&[u8]]) -> Result<Vec<Vec<u8>>, CommError> {
-        self.call()?.all_to_all_v(send)
-    }
-    fn all_reduce(
-        &self,
-        buf: &mut [u8],
-        reduction: Reduction,
-        fold: &(dyn Fn(&mut [u8], &[u8]) + Sync),
-    ) -> Result<(), CommError> {
-        self.call()?.all_reduce(buf, reduction, fold)
-    }
-    fn split(
-        &self,
-        color: Option<u32>,
-        key: i64,
-    ) -> Result<Option<Box<dyn Communicator>>, CommError> {
-        self.call()?.split(color, key)
-    }
-    fn send(&self, to: usize, tag: u32, buf: &[u8]) -> Result<(), CommError> {
-        self.call()?.send(to, tag, buf)
-    }
-    fn recv(&self, from: usize, tag: u32, buf: &mut [u8]) -> Result<(), CommError> {
-        self.call()?.recv(from, tag, buf)
-    }
-    fn exchange(
-        &self,
-        tag: u32,
-        sends: &[Message],
-        recvs: &[Message],
-        job: &mut dyn ExchangeJob,
-        workspace: &mut Workspace,
-    ) -> Result<(), CommError> {
-        self.call()?.exchange(tag, sends, recvs, job, workspace)
-    }
-    fn reserve(
-        &self,
-        sends: &[Message],
-        recvs: &[Message],
-        workspace: &mut Workspace,
-    ) -> Result<(), CommError> {
-        self.comm.reserve(sends, recvs, workspace) // local
-    }
-    fn lend(&self, mine: &[u8], read: &mut dyn FnMut(&[&[u8]])) -> Result<bool, CommError> {
-        self.call()?.lend(mine, read)
-    }
-    fn alloc_shared(&self, len: usize) -> Result<SharedBytes, CommError> {
-        self.call()?.alloc_shared(len)
-    }
-}
 
 const ROWS: u64 = 40;
 
@@ -126,13 +25,27 @@ fn columns(ranks: usize) -> Distribution {
         .unwrap()
 }
 
-/// Saves an array of one value.
-fn save(path: &Path, value: i64, comm: &dyn Communicator) -> Result<(), IoError> {
+/// A rank's part of an array of one value.
+fn filled(value: i64, comm: &dyn Communicator) -> Result<DistBuffer<HostArray<i64>>, IoError> {
     let d = columns(comm.size());
     let shape = d.local_shape(comm.rank());
     let elements = vec![value; shape.iter().product()];
-    let mine = DistBuffer::new(d.dim_data(comm.rank())?, HostArray::new(shape, elements)?)?;
-    to_file(&mine, path, "/a", comm)?;
+    let part = HostArray::new(shape, elements)?;
+    Ok(DistBuffer::new(d.dim_data(comm.rank())?, part)?)
+}
+
+/// The value that all elements have.
+fn the_value(elements: &[i64]) -> i64 {
+    assert_eq!(elements.len() as u64, ROWS * 12);
+    let first = elements[0];
+    let same = elements.iter().all(|&element| element == first);
+    assert!(same, "two saves in one array");
+    first
+}
+
+/// Saves an array of one value, a file for each rank.
+fn save(path: &Path, value: i64, comm: &dyn Communicator) -> Result<(), IoError> {
+    to_file(&filled(value, comm)?, path, "/a", comm)?;
     Ok(())
 }
 
@@ -140,14 +53,7 @@ fn save(path: &Path, value: i64, comm: &dyn Communicator) -> Result<(), IoError>
 fn value(path: &Path) -> Result<i64, IoError> {
     let d = columns(1);
     let whole = from_file::<i64>(path, "/a", &d, &SingleComm::new())?;
-    let elements = whole.buffer().data();
-    assert_eq!(elements.len() as u64, ROWS * 12);
-    let first = elements[0];
-    assert!(
-        elements.iter().all(|&element| element == first),
-        "two saves in one array"
-    );
-    Ok(first)
+    Ok(the_value(whole.buffer().data()))
 }
 
 fn files(folder: &Path) -> usize {
@@ -163,11 +69,7 @@ fn a_save_that_fails_at_any_call_changes_nothing() {
         for calls in 0.. {
             ThreadComm::run(ranks, |comm| save(&path, -1, comm)).unwrap();
             let outcomes = ThreadComm::run(ranks, |comm| {
-                let doomed = Doomed {
-                    comm,
-                    left: AtomicUsize::new(calls),
-                    is_dead: AtomicBool::new(false),
-                };
+                let doomed = Doomed::new(comm, calls);
                 let outcome = save(&path, calls as i64, &doomed);
                 comm.barrier()?;
                 Ok::<_, IoError>(outcome.is_ok())
@@ -191,37 +93,93 @@ fn a_save_that_fails_at_any_call_changes_nothing() {
     }
 }
 
+/// One dataset in one piece, in place of the file.
+fn save_plain(path: &Path, value: i64, comm: &dyn Communicator) -> Result<(), IoError> {
+    let how = SaveHdf5::new(path).key("a").mode(WriteMode::Replace);
+    how.save(&filled(value, comm)?, comm)?;
+    Ok(())
+}
+
+/// In chunks that go through filters, in place of the file.
+fn save_chunked(path: &Path, value: i64, comm: &dyn Communicator) -> Result<(), IoError> {
+    let how = SaveHdf5::new(path).key("a").mode(WriteMode::Replace);
+    let how = how.chunk([7, 5]).shuffle(true).deflate(3);
+    how.save(&filled(value, comm)?, comm)?;
+    Ok(())
+}
+
+/// One more dataset in the file, under its number.
+fn save_added(path: &Path, value: i64, comm: &dyn Communicator) -> Result<(), IoError> {
+    let how = SaveHdf5::new(path).key(format!("n{}", value + 1));
+    how.save(&filled(value, comm)?, comm)?;
+    Ok(())
+}
+
+/// The value of an array of one value.
+fn loaded(path: &Path, key: &str) -> Result<i64, IoError> {
+    let d = columns(1);
+    let whole = load_hdf5::<i64>(path, &d, key, &SingleComm::new())?;
+    Ok(the_value(whole.buffer().data()))
+}
+
+/// The value of the last dataset, and all before it are there.
+fn value_of_added(path: &Path) -> Result<i64, IoError> {
+    for number in 0.. {
+        match loaded(path, &format!("n{number}")) {
+            Ok(value) => assert_eq!(value, number - 1, "in n{number}"),
+            Err(IoError::Hdf5 { refusal, .. })
+                if number > 0 && matches!(*refusal, Refusal::MissingKey { .. }) =>
+            {
+                return Ok(number - 2);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("a file of endless datasets")
+}
+
 fn inode(path: &Path) -> u64 {
     std::fs::metadata(path).unwrap().ino()
 }
 
+/// How often each kind of save is killed: `DIST_IO_KILLS`, 20 where it is not set.
+fn kills() -> u64 {
+    let given = std::env::var("DIST_IO_KILLS");
+    given.ok().and_then(|n| n.parse().ok()).unwrap_or(20)
+}
+
+/// The target of a process that saves; it is set for the child alone.
 const PATH: &str = "DIST_IO_TEST_SAVER";
 
-/// This test starts itself again as a program that saves one array after another, and kills it.
-#[test]
-fn a_killed_save_leaves_a_whole_array() {
+type Save = fn(&Path, i64, &dyn Communicator) -> Result<(), IoError>;
+
+/// Saves by two ranks, one array after another, until nobody holds the other end of the input.
+fn save_on(path: &Path, save: Save, first: i64) -> ! {
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        std::process::exit(0);
+    });
+    for number in first.. {
+        ThreadComm::run(2, |comm| save(path, number, comm)).unwrap();
+    }
+    unreachable!("the numbers have no end")
+}
+
+/// Starts the test `name` again as a program that saves, and kills it in the middle of a save.
+fn killed(name: &str, save: Save, value: fn(&Path) -> Result<i64, IoError>) {
     if let Some(path) = std::env::var_os(PATH) {
-        // when whoever started this is gone, it is over
-        std::thread::spawn(|| {
-            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-            std::process::exit(1);
-        });
-        for number in 0.. {
-            ThreadComm::run(2, |comm| save(Path::new(&path), number, comm)).unwrap();
-        }
+        let path = Path::new(&path);
+        save_on(path, save, value(path).unwrap() + 1);
     }
     let folder = temporary();
     let path = folder.path().join("a.h5");
     ThreadComm::run(2, |comm| save(&path, -1, comm)).unwrap();
-    let mut seen = std::collections::BTreeSet::new();
-    for round in 0..12_u64 {
-        let before = inode(&path);
+    let mut between = 0;
+    for round in 0..kills() {
+        let (before, old) = (inode(&path), value(&path).unwrap());
+        let there = files(folder.path());
         let mut saver = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "interrupted::a_killed_save_leaves_a_whole_array",
-                "--nocapture",
-            ])
+            .args(["--exact", name, "--nocapture"])
             .env(PATH, &path)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -231,12 +189,52 @@ fn a_killed_save_leaves_a_whole_array() {
         // it has begun: the file is another one
         let began = Instant::now();
         while inode(&path) == before && began.elapsed() < Duration::from_secs(60) {
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(Duration::from_micros(200));
         }
         std::thread::sleep(Duration::from_micros(round * 3_701 % 20_000));
         saver.kill().unwrap();
         saver.wait().unwrap();
-        seen.insert(value(&path).unwrap());
+        // whole, which `value` asserts, and not an older one
+        let new = value(&path).unwrap();
+        assert!(new > old, "{new} after {old}");
+        between += usize::from(files(folder.path()) > there);
+        clean(folder.path());
     }
-    assert!(!seen.contains(&-1), "nothing was saved");
+    println!("{} kills, {between} of them within a save", kills());
+    assert!(between > 0, "no save was interrupted");
+}
+
+/// Removes what a killed save left over, so that the next one is seen.
+fn clean(folder: &Path) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.as_os_str().as_encoded_bytes();
+        if name.ends_with(b".tmp") || name.ends_with(b".lock") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_killed_save_leaves_a_whole_array() {
+    let name = "interrupted::a_killed_save_leaves_a_whole_array";
+    killed(name, save_plain, |path| loaded(path, "a"));
+}
+
+#[test]
+fn a_killed_save_of_chunks_leaves_a_whole_array() {
+    let name = "interrupted::a_killed_save_of_chunks_leaves_a_whole_array";
+    killed(name, save_chunked, |path| loaded(path, "a"));
+}
+
+#[test]
+fn a_killed_save_into_a_file_leaves_what_was_there() {
+    let name = "interrupted::a_killed_save_into_a_file_leaves_what_was_there";
+    killed(name, save_added, value_of_added);
+}
+
+#[test]
+fn a_killed_save_of_parts_leaves_a_whole_array() {
+    let name = "interrupted::a_killed_save_of_parts_leaves_a_whole_array";
+    killed(name, save, value);
 }
