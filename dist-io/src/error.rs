@@ -28,6 +28,17 @@ pub enum IoError {
         /// Elements along it.
         given: u64,
     },
+    /// A dataset that would be larger than it may ever be.
+    #[cfg(feature = "hdf5")]
+    #[error("axis {axis}: {given} elements, the dataset may have {allowed} at most")]
+    MaxExtent {
+        /// The dimension.
+        axis: usize,
+        /// Elements along it.
+        given: u64,
+        /// Its limit.
+        allowed: u64,
+    },
     /// Chunks of more bytes than HDF5 allows.
     #[cfg(feature = "hdf5")]
     #[error("chunks of {given} bytes, allowed: {allowed}")]

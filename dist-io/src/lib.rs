@@ -38,7 +38,7 @@ pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
     AttributeValue, Batch, Batches, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, FileQueue,
-    ParseWriteModeError, Refusal, SaveHdf5, Storage, Wanted, WriteMode, from_file,
+    ParseWriteModeError, Refusal, SaveHdf5, Series, Storage, Wanted, WriteMode, from_file,
     from_file_batched, inspect_hdf5, load_hdf5, load_hdf5_codes, repack, save_hdf5, to_file,
 };
 pub use layout::FileLayout;

@@ -38,5 +38,8 @@ mod python;
 #[path = "it/python_parts.rs"]
 mod python_parts;
 #[cfg(feature = "hdf5")]
+#[path = "it/series.rs"]
+mod series;
+#[cfg(feature = "hdf5")]
 #[path = "it/vds.rs"]
 mod vds;

@@ -181,6 +181,12 @@ pub enum Refusal {
         /// Elements of the dataset.
         size: u64,
     },
+    /// A file or a dataset that cannot be appended to in place.
+    #[error("it cannot be appended to: {message}")]
+    NotGrowable {
+        /// Why not.
+        message: String,
+    },
     /// The dataset does not say how it was distributed.
     #[error("the dataset has no attribute \"dim_data\": give a distribution")]
     NoDimData,

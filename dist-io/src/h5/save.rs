@@ -13,7 +13,7 @@ use dist_comm::agree::agree;
 use dist_comm::{Communicator, FileMode, SharedFileOps};
 use hdf5_metno as hdf5;
 use hdf5_metno::dataset::{AllocTime, FillTime};
-use hdf5_metno::{Dataset, Datatype};
+use hdf5_metno::{Dataset, Datatype, Extent, SimpleExtents};
 use serde::{Deserialize, Serialize};
 
 use super::attribute::{AttributeValue, attach};
@@ -74,6 +74,7 @@ pub struct SaveHdf5 {
     key: String,
     mode: WriteMode,
     chunk: Option<Vec<u64>>,
+    max_shape: Option<Vec<Option<u64>>>,
     shuffle: bool,
     deflate: Option<u8>,
     fletcher32: bool,
@@ -88,6 +89,7 @@ impl SaveHdf5 {
             key: DEFAULT_KEY.to_owned(),
             mode: WriteMode::default(),
             chunk: None,
+            max_shape: None,
             shuffle: false,
             deflate: None,
             fletcher32: false,
@@ -112,6 +114,20 @@ impl SaveHdf5 {
     pub fn chunk(mut self, chunk: impl Into<Vec<u64>>) -> Self {
         self.chunk = Some(chunk.into());
         self
+    }
+
+    /// With room to grow: of each dimension the largest extent that it may ever have, `None` where there is no limit. A
+    /// [`Series`](super::Series) appends to it, and h5py's `resize` changes it.
+    ///
+    /// Such an array is in chunks, of at most 1 MiB unless [`chunk`](Self::chunk) says how large. How it was distributed is not
+    /// kept, as that would be wrong once it grows: it is loaded in a distribution of the caller's.
+    pub fn max_shape(mut self, max: impl Into<Vec<Option<u64>>>) -> Self {
+        self.max_shape = Some(max.into());
+        self
+    }
+
+    pub(super) fn has_max_shape(&self) -> bool {
+        self.max_shape.is_some()
     }
 
     /// Bytes of equal significance together, which compresses better: the filter `shuffle`.
@@ -234,8 +250,8 @@ impl SaveHdf5 {
     /// What ranks have to agree on beside path, key and mode.
     fn text(&self) -> String {
         let mut text = format!(
-            "chunk {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
-            self.chunk, self.shuffle, self.deflate, self.fletcher32
+            "chunk {:?}, largest shape {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
+            self.chunk, self.max_shape, self.shuffle, self.deflate, self.fletcher32
         );
         for (name, value) in &self.attributes {
             // writing to a text does not fail
@@ -268,6 +284,7 @@ impl SaveHdf5 {
         item: usize,
         filters: &[Filter],
     ) -> Result<FileLayout, IoError> {
+        self.check_limits(shape)?;
         let chunk = match &self.chunk {
             Some(chunk) if chunk.len() != shape.len() => {
                 return Err(IoError::Dimensions {
@@ -278,10 +295,16 @@ impl SaveHdf5 {
             }
             // more than the array's extents is not allowed where these cannot grow
             Some(chunk) => {
-                let axes = chunk.iter().zip(shape);
-                axes.map(|(&n, &size)| n.min(size.max(1))).collect()
+                let axes = chunk.iter().zip(shape).enumerate();
+                axes.map(|(axis, (&n, &size))| match self.limit(axis) {
+                    Some(limit) => n.min(limit.unwrap_or(n).max(1)),
+                    None => n.min(size.max(1)),
+                })
+                .collect()
             }
-            None if filters.is_empty() => return Ok(FileLayout::Contiguous),
+            None if filters.is_empty() && self.max_shape.is_none() => {
+                return Ok(FileLayout::Contiguous);
+            }
             None => chosen(shape, item),
         };
         if shape.is_empty() {
@@ -297,6 +320,34 @@ impl SaveHdf5 {
             });
         }
         Ok(FileLayout::Chunked { chunk })
+    }
+
+    /// The largest extent along a dimension, where one was given; `Some(None)` where there is no limit.
+    fn limit(&self, axis: usize) -> Option<Option<u64>> {
+        self.max_shape.as_ref()?.get(axis).copied()
+    }
+
+    fn check_limits(&self, shape: &[u64]) -> Result<(), IoError> {
+        let Some(max) = &self.max_shape else {
+            return Ok(());
+        };
+        if max.len() != shape.len() {
+            return Err(IoError::Dimensions {
+                what: "the largest shape",
+                given: max.len(),
+                allowed: shape.len(),
+            });
+        }
+        for (axis, (max, &given)) in max.iter().zip(shape).enumerate() {
+            if let Some(allowed) = max.filter(|&max| given > max) {
+                return Err(IoError::MaxExtent {
+                    axis,
+                    given,
+                    allowed,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Makes the dataset, with room for its elements where that can be made before they are there. By rank 0.
@@ -325,11 +376,17 @@ impl SaveHdf5 {
                 message: error.to_string(),
             })
         };
-        let builder = file.new_dataset_builder().fill_time(FillTime::Never);
+        let builder = file.new_dataset_builder();
+        let builder = match &self.max_shape {
+            // what others add to it and do not write is the fill value
+            Some(_) => builder.fill_time(FillTime::IfSet),
+            None => builder.fill_time(FillTime::Never),
+        };
         let (builder, in_place) = match plan.layout() {
             FileLayout::Contiguous => (builder.no_chunk(), true),
             FileLayout::Chunked { chunk } => {
                 let in_place = filters.is_empty()
+                    && self.max_shape.is_none()
                     && file.userblock() == 0
                     && chunk::count(shape, chunk) <= LISTED_TO_WRITE;
                 let known: Vec<_> = filters.iter().map(|filter| filter.known()).collect();
@@ -345,14 +402,25 @@ impl SaveHdf5 {
         let builder = builder.alloc_time(Some(when)).empty_as(ty.clone());
         let builder = if shape.is_empty() {
             builder.shape(())
+        } else if let Some(max) = &self.max_shape {
+            let max = max.iter().map(|max| {
+                max.map_or(Ok(None), |max| {
+                    extents(&[max]).map(|max| max.first().copied())
+                })
+            });
+            let max = max.collect::<Result<Vec<_>, _>>()?;
+            let both = extents(shape)?.into_iter().zip(max);
+            builder.shape(SimpleExtents::from_vec(both.map(Extent::from).collect()))
         } else {
             builder.shape(extents(shape)?)
         };
         let dataset = builder.create(names.join("/").as_str()).map_err(make)?;
         let text = |text: &str| AttributeValue::Text(text.to_owned());
         let version = ProtocolVersion::CURRENT.to_string();
-        attach(&dataset, VERSION_ATTRIBUTE, &text(&version))?;
-        attach(&dataset, DIM_DATA_ATTRIBUTE, &text(dim_data))?;
+        if self.max_shape.is_none() {
+            attach(&dataset, VERSION_ATTRIBUTE, &text(&version))?;
+            attach(&dataset, DIM_DATA_ATTRIBUTE, &text(dim_data))?;
+        }
         for (name, value) in &self.attributes {
             attach(&dataset, name, value)?;
         }
