@@ -161,6 +161,15 @@ pub enum IoError {
         /// The element type.
         element: ElementType,
     },
+    /// A field of a record that is not there, or not of this kind; or bytes that are no records.
+    #[cfg(feature = "hdf5")]
+    #[error("the field {field:?}: {message}")]
+    Record {
+        /// Its name; empty where records as a whole are meant.
+        field: String,
+        /// What is wrong.
+        message: String,
+    },
     /// The dataset has another shape than the metadata describe.
     #[error(
         "the file holds {}, the metadata describe {}",

@@ -10,6 +10,7 @@ mod chunk;
 mod dataset;
 mod element;
 mod ffi;
+mod limits;
 mod load;
 mod metadata;
 mod mode;
@@ -18,17 +19,22 @@ mod publish;
 mod refusal;
 mod save;
 mod together;
+mod types;
 mod vds;
+mod verify;
 
 pub use append::Series;
-pub use attribute::AttributeValue;
+pub use attribute::{AttributeNumbers, AttributeValue};
 pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
+pub use limits::Limits;
 pub use load::{Wanted, load_hdf5, load_hdf5_codes};
 pub use mode::{ParseWriteModeError, WriteMode};
 pub use refusal::Refusal;
 pub use save::{SaveHdf5, save_hdf5};
+pub use types::{Field, FieldType, Record, load_hdf5_records};
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+pub use verify::{Verified, verify};
 
 /// The key under which `DistArray` saves an array where none is given.
 pub const DEFAULT_KEY: &str = "buffer";

@@ -37,9 +37,11 @@ pub use error::IoError;
 pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
-    AttributeValue, Batch, Batches, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, FileQueue,
-    ParseWriteModeError, Refusal, SaveHdf5, Series, Storage, Wanted, WriteMode, from_file,
-    from_file_batched, inspect_hdf5, load_hdf5, load_hdf5_codes, repack, save_hdf5, to_file,
+    AttributeNumbers, AttributeValue, Batch, Batches, ByteOrder, ChunkProblem, DEFAULT_KEY,
+    DatasetInfo, Field, FieldType, FileQueue, Limits, ParseWriteModeError, Record, Refusal,
+    SaveHdf5, Series, Storage, Verified, Wanted, WriteMode, from_file, from_file_batched,
+    inspect_hdf5, load_hdf5, load_hdf5_codes, load_hdf5_records, repack, save_hdf5, to_file,
+    verify,
 };
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};

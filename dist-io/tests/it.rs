@@ -41,5 +41,8 @@ mod python_parts;
 #[path = "it/series.rs"]
 mod series;
 #[cfg(feature = "hdf5")]
+#[path = "it/types.rs"]
+mod types;
+#[cfg(feature = "hdf5")]
 #[path = "it/vds.rs"]
 mod vds;

@@ -26,11 +26,12 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::attribute::names;
 use super::chunk::{Filter, Grown, Known, Rows, filters_of};
 use super::dataset::{Found, describe, how, opened};
 use super::save::{bytes_of, check_edges};
 use super::together::{by_rank_0, is_regular, same, settle};
-use super::{ByteOrder, Refusal, SaveHdf5, Storage, ffi, metadata, open};
+use super::{ByteOrder, Refusal, SaveHdf5, Storage, ffi, metadata, open, verify};
 use crate::execute::{exchange, room};
 use crate::{Direction, FileLayout, IoError, IoPlan};
 use format::{Header, Superblock, unsuited};
@@ -50,9 +51,10 @@ use tree::{Entry, Tree};
 ///
 /// An append returns when its rows are on the device. When the *machine* fails in the middle of one, earlier rows are there as
 /// far as the file system keeps the order of writes to one file: rows and index are synced before they are named, but a torn
-/// sector of the dataset's header is beyond what a file can guard against. (One more limit: a killed process may tear the
-/// header of a file of h5py's newer format, which has a checksum, where it lies across two pages of memory. It does so only if
-/// it is killed within that one write.)
+/// sector of the dataset's header is beyond what a file can guard against. One more limit: where the header has a checksum (h5py
+/// with `libver="v108"` or later) more than one word of it is written, in one call. A process that is killed within that call can
+/// tear it if it lies across two pages of memory, and a program that opens the file within it may be told that the checksum is
+/// wrong, and succeeds when it tries again.
 ///
 /// While a series is open, rank 0 holds a shared lock on the file: programs that use the HDF5 library can read it, and cannot
 /// open it to write. [`SaveHdf5`] replaces the file; the series then says so in its next append.
@@ -484,9 +486,11 @@ impl Series {
             return Ok(superblock.eof);
         }
         let first = tree.put(entries);
-        let nodes = tree.nodes(first, end);
-        let eof = end.saturating_add(nodes.bytes.len() as u64);
-        format::write(&self.file, end, &nodes.bytes)?;
+        // so that headers that come after it lie at whole words
+        let at = end.next_multiple_of(8);
+        let nodes = tree.nodes(first, at);
+        let eof = at.saturating_add(nodes.bytes.len() as u64);
+        format::write(&self.file, at, &nodes.bytes)?;
         superblock.set(&self.file, eof)?;
         sync()?;
         header.set(&self.file, nodes.root, rows)?;
@@ -566,6 +570,10 @@ fn grows(
     };
     let how = how(&dataset)?;
     let filters = filters_of(&how)?;
+    let names = names(&dataset)?;
+    if names.iter().any(|name| name == verify::SUMS) {
+        return Err(unsuited("it has checksums, which would no longer be right"));
+    }
     if filters.contains(&Filter::Lzf) {
         return Err(unsuited(
             "its chunks go through the filter lzf, which is only undone",
@@ -606,6 +614,27 @@ fn grows(
         fill: ffi::fill_value(&how, &ty),
     };
     Ok((told, header, tree))
+}
+
+/// Where the chunks of a dataset lie, in C order of their grid: first byte and length. By one rank.
+pub(super) fn places(path: &Path, dataset: &Dataset) -> Result<Vec<(u64, u64)>, Refusal> {
+    let file = File::open(path).map_err(Refusal::os("open"))?;
+    let superblock = Superblock::read(&file)?;
+    let header = Header::read(&file, ffi::header_address(dataset)?, superblock.eof)?;
+    let chunk = header.chunk.clone();
+    let tree = Tree::read(&file, header.root(), &chunk, superblock.fan, superblock.eof)?;
+    let places = tree.entries().iter().map(|entry| {
+        let len = u64::from(entry.len);
+        let expected = entry.offset.saturating_add(len);
+        if expected > superblock.eof {
+            return Err(Refusal::Truncated {
+                expected,
+                found: superblock.eof,
+            });
+        }
+        Ok((entry.offset, len))
+    });
+    places.collect()
 }
 
 /// How many rows a dataset may have; `None` where there is no limit.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::attribute::{AttributeValue, attributes, names as attribute_names, value};
 use super::chunk::{Chunks, filter_names};
 use super::together::{is_regular, names};
-use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, ffi, metadata, open};
+use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, ffi, metadata, open, types};
 use crate::IoError;
 use crate::layout::shape_text;
 
@@ -82,6 +82,8 @@ pub struct DatasetInfo {
     pub element: ElementType,
     /// Whether the elements are the codes of an enumeration: [`load_hdf5_codes`](super::load_hdf5_codes) reads them.
     pub is_enumeration: bool,
+    /// The names of an enumeration's codes, in the order of the file.
+    pub members: Vec<(String, i128)>,
     /// The byte order of the elements; this machine's where they are single bytes.
     pub byte_order: ByteOrder,
     /// How the elements are stored; with an offset, whoever can read a file can read them.
@@ -90,7 +92,7 @@ pub struct DatasetInfo {
     pub filters: Vec<String>,
     /// The metadata of all ranks that saved it, by rank; `None` where it was not saved by ranks.
     pub dim_data: Option<Vec<DimData>>,
-    /// The other attributes that are single texts or numbers, by name.
+    /// The other attributes, by name; [`AttributeValue::Other`] where one is neither text nor number.
     pub attributes: BTreeMap<String, AttributeValue>,
 }
 
@@ -110,6 +112,12 @@ pub fn inspect_hdf5(path: impl AsRef<Path>, key: &str) -> Result<DatasetInfo, Io
         Ok(DatasetInfo {
             element: found.element()?,
             is_enumeration: found.is_enumeration,
+            members: if found.is_enumeration {
+                let ty = dataset.dtype();
+                types::members(&ty.map_err(Refusal::library("ask for the element type"))?)?
+            } else {
+                Vec::new()
+            },
             shape: found.shape,
             byte_order: found.byte_order,
             storage: found.storage,
@@ -218,6 +226,19 @@ pub(super) fn opened(path: &Path, key: &str) -> Result<(hdf5::File, hdf5::Datase
 
 /// What there is to know of a dataset.
 pub(super) fn describe(path: &Path, dataset: &hdf5::Dataset) -> Result<Found, Refusal> {
+    let ty = dataset
+        .dtype()
+        .map_err(Refusal::library("ask for the element type"))?;
+    let stored = element::stored(&ty)?;
+    let mut found = unread(path, dataset, stored.element.size())?;
+    found.element = stored.element.to_string();
+    found.byte_order = stored.byte_order;
+    found.is_enumeration = stored.is_enumeration;
+    Ok(found)
+}
+
+/// What there is to know of a dataset but its elements, which are of so many bytes.
+pub(super) fn unread(path: &Path, dataset: &hdf5::Dataset, item: usize) -> Result<Found, Refusal> {
     let bytes = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
     let ask = Refusal::library;
     let space = dataset.space().map_err(ask("ask for the shape"))?;
@@ -225,14 +246,12 @@ pub(super) fn describe(path: &Path, dataset: &hdf5::Dataset) -> Result<Found, Re
         return Err(Refusal::NullDataspace);
     }
     let shape: Vec<u64> = space.shape().into_iter().map(|n| n as u64).collect();
-    let ty = dataset.dtype().map_err(ask("ask for the element type"))?;
-    let stored = element::stored(&ty)?;
     let storage = storage(dataset)?;
     if let Storage::Contiguous {
         offset: Some(offset),
     } = storage
     {
-        let size = stored.element.size() as u64;
+        let size = item as u64;
         let len = shape.iter().try_fold(size, |len, &n| len.checked_mul(n));
         let expected = len.and_then(|len| len.checked_add(offset));
         let expected = expected.unwrap_or(u64::MAX);
@@ -250,9 +269,9 @@ pub(super) fn describe(path: &Path, dataset: &hdf5::Dataset) -> Result<Found, Re
     });
     Ok(Found {
         shape,
-        element: stored.element.to_string(),
-        byte_order: stored.byte_order,
-        is_enumeration: stored.is_enumeration,
+        element: String::new(),
+        byte_order: ByteOrder::NATIVE,
+        is_enumeration: false,
         storage,
         dim_data,
     })
@@ -337,8 +356,15 @@ pub(super) fn walk(file: &hdf5::File, names: &[&str]) -> Result<hdf5::Dataset, R
             (_, false) => return Err(Refusal::NotAGroup { at: path }),
         }
     }
-    file.dataset(&path)
-        .map_err(Refusal::library("open the dataset"))
+    file.dataset(&path).map_err(|error| {
+        // a library knows no class of a later one
+        if error.to_string().contains("datatype class") {
+            return Refusal::ElementType {
+                given: "of a class that this HDF5 library does not know (native complex numbers are of HDF5 2.0)".to_owned(),
+            };
+        }
+        Refusal::library("open the dataset")(error)
+    })
 }
 
 /// How a dataset was made.
@@ -374,7 +400,7 @@ pub(super) fn attribute(dataset: &hdf5::Dataset, name: &str) -> Option<Result<St
         return None;
     }
     Some(match value(dataset, name) {
-        Ok(Some(AttributeValue::Text(text))) => Ok(text),
+        Ok(AttributeValue::Text(text)) => Ok(text),
         Ok(_) => Err(format!("{name} is no text")),
         Err(error) => Err(error.to_string()),
     })

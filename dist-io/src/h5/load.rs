@@ -285,7 +285,7 @@ where
 }
 
 /// Copies from all elements of an array.
-fn copy_from(all: &[u8], offset: u64, to: &mut [u8]) -> Result<(), IoError> {
+pub(super) fn copy_from(all: &[u8], offset: u64, to: &mut [u8]) -> Result<(), IoError> {
     let short = || IoError::BufferLength {
         given: all.len(),
         allowed: usize::try_from(offset)

@@ -7,10 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use dap_protocol::{
-    DistBuffer, DistributedArray, ElementType, HostBuffer, LocalBuffer, Order, ProtocolVersion,
+    DimData, DistBuffer, DistributedArray, ElementType, HostBuffer, LocalBuffer, Order,
+    ProtocolVersion,
 };
 use dist_comm::agree::agree;
 use dist_comm::{Communicator, FileMode, SharedFileOps};
+use dist_maps::Distribution;
 use hdf5_metno as hdf5;
 use hdf5_metno::dataset::{AllocTime, FillTime};
 use hdf5_metno::{Dataset, Datatype, Extent, SimpleExtents};
@@ -21,8 +23,10 @@ use super::chunk::{self, CHUNK_BYTES, Chunks, Filter, LISTED_TO_WRITE, Place, Ta
 use super::dataset::kind_at;
 use super::publish::Pending;
 use super::together::{by_rank_0, names, same};
+use super::types::Record;
 use super::{
-    DEFAULT_KEY, DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, WriteMode, element, metadata, open,
+    ByteOrder, DEFAULT_KEY, DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, WriteMode, element,
+    metadata, open, types, verify,
 };
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, write_elements};
 
@@ -79,6 +83,10 @@ pub struct SaveHdf5 {
     deflate: Option<u8>,
     fletcher32: bool,
     attributes: Vec<(String, AttributeValue)>,
+    byte_order: ByteOrder,
+    checksums: bool,
+    record: Option<Record>,
+    members: Vec<(String, i128)>,
 }
 
 impl SaveHdf5 {
@@ -94,6 +102,10 @@ impl SaveHdf5 {
             deflate: None,
             fletcher32: false,
             attributes: Vec::new(),
+            byte_order: ByteOrder::NATIVE,
+            checksums: false,
+            record: None,
+            members: Vec::new(),
         }
     }
 
@@ -150,6 +162,39 @@ impl SaveHdf5 {
         self
     }
 
+    /// In this byte order; without this in that of the machine.
+    pub fn byte_order(mut self, byte_order: ByteOrder) -> Self {
+        self.byte_order = byte_order;
+        self
+    }
+
+    /// With checksums of its pieces, or of its chunks, which [`verify`](super::verify()) compares with what is in the file, at any
+    /// time. What was written is read once more for them; a dataset with checksums cannot be appended to.
+    pub fn checksums(mut self, checksums: bool) -> Self {
+        self.checksums = checksums;
+        self
+    }
+
+    /// As records, or as texts of a fixed length: the elements are bytes, the last dimension of the array is as long as a record
+    /// and not distributed, and the dataset has the others. Records are saved in one piece, without filters.
+    pub fn record(mut self, record: Record) -> Self {
+        self.record = Some(record);
+        self
+    }
+
+    /// As the codes of an enumeration with these names. The elements are integers; codes without a name stay what they are.
+    /// [`load_hdf5_codes`](super::load_hdf5_codes) reads them, and [`inspect_hdf5`](super::inspect_hdf5) the names.
+    pub fn enumeration<N: Into<String>, C: Into<i128>>(
+        mut self,
+        members: impl IntoIterator<Item = (N, C)>,
+    ) -> Self {
+        let members = members.into_iter();
+        self.members = members
+            .map(|(name, code)| (name.into(), code.into()))
+            .collect();
+        self
+    }
+
     /// With an attribute of the dataset, units for example.
     pub fn attribute(mut self, name: impl Into<String>, value: impl Into<AttributeValue>) -> Self {
         self.attributes.push((name.into(), value.into()));
@@ -189,6 +234,7 @@ impl SaveHdf5 {
         let distribution = metadata::whole(&parts)?;
         let shape = distribution.global_shape();
         let filters = self.filters()?;
+        self.check_record(element, &distribution, !filters.is_empty())?;
         let layout = self.layout(shape, element.size(), &filters)?;
         let plan = IoPlan::new(&distribution, element.size(), layout, Direction::Write)?;
         // from here on there are files
@@ -196,7 +242,13 @@ impl SaveHdf5 {
         let mut made = None;
         let begun = by_rank_0(comm, path, key, || {
             let file = Pending::new(path, self.mode)?;
-            let ty = element::in_file(element)?;
+            let (ty, parts) = match &self.record {
+                None => (
+                    types::to_write(element, self.byte_order, &self.members)?,
+                    parts,
+                ),
+                Some(record) => (record.to_type()?, parts.iter().map(without_last).collect()),
+            };
             let text = metadata::to_text(&parts);
             let (room, dataset) = self.create(&file, &ty, &plan, &filters, &text)?;
             made = dataset;
@@ -207,7 +259,11 @@ impl SaveHdf5 {
             pending = Some(file);
             Ok(begun)
         })?;
-        let bytes = agree(comm, bytes_of(part.buffer(), element))?;
+        let mut bytes = agree(comm, bytes_of(part.buffer(), element))?;
+        if self.byte_order != ByteOrder::NATIVE && element.size() > 1 {
+            let words = bytes.to_mut().chunks_exact_mut(element.word_size());
+            words.for_each(<[u8]>::reverse);
+        }
         let open = |path: &[u8]| {
             let path = Path::new(OsStr::from_bytes(path));
             comm.open_shared(path, FileMode::ReadWrite)
@@ -231,10 +287,15 @@ impl SaveHdf5 {
                 chunk::save(comm, (path, key), &plan, &filters, &target, &bytes)?
             }
         };
+        by_rank_0(comm, path, "", || match made.take() {
+            Some((file, dataset)) => close(file, dataset),
+            None => Ok(()),
+        })?;
+        if self.checksums {
+            let pending = Path::new(OsStr::from_bytes(&begun.path));
+            verify::keep(comm, (path, key), pending)?;
+        }
         by_rank_0(comm, path, "", || {
-            if let Some((file, dataset)) = made.take() {
-                close(file, dataset)?;
-            }
             match pending.take() {
                 Some(file) => file.publish(),
                 // this is rank 0, which began it; never a success without a file
@@ -252,6 +313,11 @@ impl SaveHdf5 {
         let mut text = format!(
             "chunk {:?}, largest shape {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
             self.chunk, self.max_shape, self.shuffle, self.deflate, self.fletcher32
+        );
+        let _ = write!(
+            text,
+            ", {:?}, checksums {}, members {:?}, record {:?}",
+            self.byte_order, self.checksums, self.members, self.record
         );
         for (name, value) in &self.attributes {
             // writing to a text does not fail
@@ -327,6 +393,44 @@ impl SaveHdf5 {
         self.max_shape.as_ref()?.get(axis).copied()
     }
 
+    /// Checks that what is saved as records are such.
+    fn check_record(
+        &self,
+        element: ElementType,
+        distribution: &Distribution,
+        filtered: bool,
+    ) -> Result<(), IoError> {
+        let Some(record) = &self.record else {
+            return Ok(());
+        };
+        let wrong = |message: String| IoError::Record {
+            field: String::new(),
+            message,
+        };
+        if filtered || self.chunk.is_some() || self.max_shape.is_some() {
+            return Err(wrong(
+                "records are saved in one piece, without chunks".to_owned(),
+            ));
+        }
+        if element != ElementType::U8 || !self.members.is_empty() {
+            return Err(wrong(format!(
+                "records are saved from bytes (u8), not from {element}"
+            )));
+        }
+        let last = distribution.global_shape().last().copied();
+        let whole = distribution
+            .axes()
+            .last()
+            .is_some_and(|axis| axis.ranks() == 1);
+        if last != Some(record.bytes as u64) || !whole {
+            return Err(wrong(format!(
+                "the last dimension is a record of {} bytes, and not distributed",
+                record.bytes
+            )));
+        }
+        Ok(())
+    }
+
     fn check_limits(&self, shape: &[u64]) -> Result<(), IoError> {
         let Some(max) = &self.max_shape else {
             return Ok(());
@@ -367,7 +471,10 @@ impl SaveHdf5 {
         };
         check_free(&file, &names)?;
         let make = |error| Refusal::library("make the dataset")(error);
-        let shape = plan.distribution().global_shape();
+        let mut shape = plan.distribution().global_shape();
+        if self.record.is_some() {
+            shape = &shape[..shape.len().saturating_sub(1)];
+        }
         let extents = |extents: &[u64]| {
             let extents = extents.iter().map(|&n| usize::try_from(n));
             let extents = extents.collect::<Result<Vec<usize>, _>>();
@@ -483,6 +590,12 @@ where
 {
     let save = SaveHdf5::new(path).key(key).mode(mode);
     save.save(array, comm)
+}
+
+/// The metadata of records as a dataset has them: without the dimension of their bytes.
+fn without_last(part: &DimData) -> DimData {
+    let dims: Vec<_> = part.iter().cloned().collect();
+    DimData::new(dims[..dims.len().saturating_sub(1)].to_vec())
 }
 
 /// A file with an empty dataset in it, as rank 0 tells the others of it.

@@ -20,6 +20,10 @@ mod queue;
 mod repack;
 mod to_file;
 
+use hdf5_metno::plist::DatasetCreate;
+
+use super::Refusal;
+
 pub use batched::{Batch, Batches, from_file_batched};
 pub use from_file::from_file;
 pub use queue::FileQueue;
@@ -32,3 +36,9 @@ const SAVE_ATTRIBUTE: &str = "save";
 const BOUNDS_ATTRIBUTE: &str = "bounds";
 /// How the name of a folder of parts ends.
 const FOLDER_SUFFIX: &str = ".parts";
+
+/// The files that a virtual dataset names as those of its parts, as they stand in it.
+pub(super) fn mappings(how: &DatasetCreate) -> Result<Vec<Vec<u8>>, Refusal> {
+    let mappings = ffi::mappings(how)?.into_iter();
+    Ok(mappings.map(|mapping| mapping.file).collect())
+}

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use dist_comm::ThreadComm;
-use dist_io::{Wanted, inspect_hdf5, load_hdf5};
+use dist_comm::{Communicator, ThreadComm};
+use dist_io::{IoError, SaveHdf5, Storage, Wanted, inspect_hdf5, load_hdf5};
 use dist_maps::Distribution;
 
 use crate::support::{dap, files, four, number, part, save_parts, save_whole, temporary};
@@ -261,4 +261,44 @@ fn an_ordinary_dataset_is_no_fault_and_wrong_dim_data_is() {
             .ok()
             .contains(", with no dim_data\n")
     );
+}
+
+#[test]
+fn contents_are_compared_with_checksums() {
+    let folder = temporary();
+    let path = folder.path().join("sums.h5");
+    let rows = Distribution::over(2)
+        .shape([40, 3])
+        .block(0)
+        .build()
+        .unwrap();
+    ThreadComm::run(2, |comm| {
+        for (key, sums) in [("with", true), ("without", false)] {
+            let mine = part(&rows, comm.rank(), number);
+            SaveHdf5::new(&path)
+                .key(key)
+                .checksums(sums)
+                .save(&mine, comm)?;
+        }
+        Ok::<_, IoError>(())
+    })
+    .unwrap();
+    let text = dap(folder.path(), "check --contents sums.h5").ok();
+    assert!(
+        text.contains("note: 1 checksum of 960 bytes agree"),
+        "{text}"
+    );
+    assert!(text.contains("note: it has no checksums"), "{text}");
+    let Storage::Contiguous { offset: Some(at) } = inspect_hdf5(&path, "with").unwrap().storage
+    else {
+        panic!("in one piece")
+    };
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[usize::try_from(at).unwrap() + 959] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    dap(folder.path(), "check sums.h5").ok();
+    let run = dap(folder.path(), "check --contents sums.h5:/with");
+    assert_eq!(run.status, 2, "{}", run.out);
+    let says = format!("bytes {at} to {} of the file", at + 960);
+    assert!(run.out.contains(&says), "{}", run.out);
 }

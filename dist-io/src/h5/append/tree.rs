@@ -126,6 +126,11 @@ impl Tree {
         24 + self.fan * (self.key() + 8) + self.key()
     }
 
+    /// All chunks.
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
     /// The chunks of one row of chunks.
     pub(super) fn row(&self, row: u64) -> impl Iterator<Item = &Entry> {
         let first = self.entries.partition_point(|entry| entry.coords[0] < row);
