@@ -7,6 +7,7 @@ set -uo pipefail
 install $MPI_PACKAGES python3-venv g++
 features=$(scripts/pure-features.py)
 step kills env DNPY_KILLS="${KILLS:-200}" cargo test --release -p dnpy-format --all-features -- kill
+step kills-io env DIST_IO_KILLS="${KILLS:-200}" cargo test --release -p dist-io --features hdf5 --test it -- killed
 for seed in 1 2 3; do
     step "seeds-$seed" env PROPTEST_CASES="${CASES:-1000}" cargo test --release --workspace --features "$features"
 done

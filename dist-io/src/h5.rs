@@ -7,6 +7,7 @@
 mod append;
 mod attribute;
 mod chunk;
+mod create;
 mod dataset;
 mod element;
 mod ffi;
@@ -15,26 +16,32 @@ mod load;
 mod metadata;
 mod mode;
 mod open;
-mod publish;
+mod reader;
 mod refusal;
 mod save;
+mod source;
 mod together;
 mod types;
 mod vds;
 mod verify;
+mod walk;
+mod writer;
 
 pub use append::Series;
 pub use attribute::{AttributeNumbers, AttributeValue};
 pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
 pub use limits::Limits;
-pub use load::{Wanted, load_hdf5, load_hdf5_codes};
+pub use load::{LoadHdf5, Wanted, load_hdf5};
 pub use mode::{ParseWriteModeError, WriteMode};
+pub use reader::Hdf5Reader;
 pub use refusal::Refusal;
 pub use save::{SaveHdf5, save_hdf5};
 pub use types::{Field, FieldType, Record, load_hdf5_records};
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
 pub use verify::{Verified, verify};
+pub use walk::datasets_hdf5;
+pub use writer::Hdf5Writer;
 
 /// The key under which `DistArray` saves an array where none is given.
 pub const DEFAULT_KEY: &str = "buffer";

@@ -25,9 +25,13 @@
 
 mod error;
 mod execute;
+#[cfg(any(feature = "cli", feature = "hdf5"))]
+mod identity;
 mod layout;
 mod part;
 mod plan;
+#[cfg(any(feature = "cli", feature = "hdf5"))]
+mod publish;
 mod report;
 
 #[cfg(feature = "hdf5")]
@@ -37,16 +41,39 @@ pub use error::IoError;
 pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
-    AttributeNumbers, AttributeValue, Batch, Batches, ByteOrder, ChunkProblem, DEFAULT_KEY,
-    DatasetInfo, Field, FieldType, FileQueue, Limits, ParseWriteModeError, Record, Refusal,
-    SaveHdf5, Series, Storage, Verified, Wanted, WriteMode, from_file, from_file_batched,
-    inspect_hdf5, load_hdf5, load_hdf5_codes, load_hdf5_records, repack, save_hdf5, to_file,
-    verify,
+    AttributeNumbers, AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Field,
+    FieldType, Hdf5Reader, Hdf5Writer, Limits, LoadHdf5, ParseWriteModeError, Record, Refusal,
+    SaveHdf5, Series, Storage, Verified, Wanted, WriteMode, datasets_hdf5, inspect_hdf5, load_hdf5,
+    load_hdf5_records, save_hdf5, verify,
 };
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};
-pub use plan::{Chunk, Direction, Explanation, IoPlan, LONG_RUN, RankVolume, Strategy};
+pub use plan::{Chunk, Direction, Explanation, IoPlan, RankVolume, Strategy};
 pub use report::IoReport;
+
+/// Writes a file as a whole or not at all: for `dap`, which is a crate of its own.
+///
+/// # Errors
+/// What the operating system says.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub fn replace_file(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    publish::replace(path, bytes)
+}
+
+/// Legate's calls, under its names: a file for each rank, and one virtual dataset that presents them as one.
+///
+/// ```text
+/// to_file            every rank writes its part; the file that names them all is published last
+/// from_file          any dataset, each rank what it wants of it; of a virtual one every part is checked
+/// from_file_batched  a dataset in chunks, one read ahead
+/// FileQueue          saves that return at once, and the fence that waits for them
+/// repack             one plain file of a file with parts
+/// ```
+#[cfg(feature = "hdf5")]
+pub mod legate {
+    pub use crate::h5::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+}
 
 /// The examples of `README.md`.
 #[cfg(all(doctest, feature = "hdf5"))]

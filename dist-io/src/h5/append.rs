@@ -59,6 +59,11 @@ use tree::{Entry, Tree};
 /// While a series is open, rank 0 holds a shared lock on the file: programs that use the HDF5 library can read it, and cannot
 /// open it to write. [`SaveHdf5`] replaces the file; the series then says so in its next append.
 ///
+/// The file is longer than what is in it while a series is open, by room that is not taken up. A program that looks at the length of
+/// the file, and only after many appends at the rest of it, is told that the file is cut off, and succeeds when it tries again.
+/// This crate's own calls look again while a file changes, and say [`Refusal::Changed`] when it does so all the time: hundreds of
+/// times a second.
+///
 /// What an append replaces of the index, some KB, stays behind as room that nobody uses, until the file is packed again
 /// (`h5repack`): with small steps, make chunks of several rows. With filters, a chunk that gets more rows is coded anew and its
 /// old room stays behind too: append whole chunks of rows, or make chunks of one row, as `begin_series` does.
@@ -85,7 +90,7 @@ use tree::{Entry, Tree};
 /// })?;
 /// assert_eq!(inspect_hdf5(&path, "heat")?.shape, [5, 100, 30]);
 /// let last = Distribution::over(1).shape([5, 100, 30]).build()?;
-/// assert_eq!(load_hdf5::<f64>(&path, &SingleComm::new(), &last, "heat")?.buffer().data()[4 * 3000], 4.0);
+/// assert_eq!(load_hdf5::<f64>(&path, &last, "heat", &SingleComm::new())?.buffer().data()[4 * 3000], 4.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -173,6 +178,16 @@ impl SaveHdf5 {
     }
 }
 
+/// Rank 0 cuts off what is behind the end of the file.
+impl Drop for Series {
+    fn drop(&mut self) {
+        if let (Some(superblock), false) = (&self.superblock, self.is_broken) {
+            // it does no harm where it is
+            let _ = self.file.set_len(superblock.eof);
+        }
+    }
+}
+
 impl Series {
     /// Opens a file to append to its datasets. Collective; equal paths.
     ///
@@ -184,7 +199,7 @@ impl Series {
         comm: &(impl Communicator + ?Sized),
     ) -> Result<Self, IoError> {
         let path = path.as_ref();
-        same(comm, "path", path.as_os_str().as_bytes())?;
+        same(comm, &[("path", path.as_os_str().as_bytes())])?;
         let mut held = None;
         let (inode, eof) = by_rank_0(comm, path, "", || {
             is_regular(path)?.ok_or(Refusal::NotFound)?;
@@ -193,6 +208,7 @@ impl Series {
             // what is wrong with the file, in the words of every other call
             drop(open::to_read(path)?);
             let superblock = Superblock::read(&file)?;
+            ahead(&file, superblock.eof, 0)?;
             let known = (inode(&file)?, superblock.eof);
             held = Some((file, superblock));
             Ok(known)
@@ -249,8 +265,13 @@ impl Series {
     {
         let part = array.distarray();
         let element = part.buffer().element_type();
-        same(comm, "key", key.as_bytes())?;
-        same(comm, "element type", element.to_string().as_bytes())?;
+        same(
+            comm,
+            &[
+                ("key", key.as_bytes()),
+                ("element type", element.to_string().as_bytes()),
+            ],
+        )?;
         if self.is_broken {
             return Err(self.refused(
                 key,
@@ -429,12 +450,12 @@ impl Series {
         let (mut entries, mut own, mut end) = (Vec::new(), Vec::new(), self.eof);
         for (rank, message) in all.iter().enumerate() {
             for entry in message.chunks_exact(8 * chunk.len() + 8) {
-                let (words, _) = entry.as_chunks::<8>();
-                let coords = words[..chunk.len()]
-                    .iter()
-                    .map(|word| u64::from_le_bytes(*word));
-                let [a, b, c, d, e, f, g, h] = words[chunk.len()];
-                let len = u32::from_le_bytes([a, b, c, d]);
+                let (coords, rest) = entry.split_at(8 * chunk.len());
+                let (coords, _) = coords.as_chunks::<8>();
+                let coords = coords.iter().map(|word| u64::from_le_bytes(*word));
+                let (rest, _) = rest.as_chunks::<4>();
+                let (len, left_out) = (rest[0], rest[1]);
+                let len = u32::from_le_bytes(len);
                 if rank == comm.rank() {
                     own.push(end);
                 }
@@ -442,7 +463,7 @@ impl Series {
                     coords: coords.collect(),
                     offset: end,
                     len,
-                    left_out: u32::from_le_bytes([e, f, g, h]),
+                    left_out: u32::from_le_bytes(left_out),
                 });
                 end = end.saturating_add(u64::from(len));
             }
@@ -490,6 +511,7 @@ impl Series {
         let at = end.next_multiple_of(8);
         let nodes = tree.nodes(first, at);
         let eof = at.saturating_add(nodes.bytes.len() as u64);
+        ahead(&self.file, eof, eof - superblock.eof)?;
         format::write(&self.file, at, &nodes.bytes)?;
         superblock.set(&self.file, eof)?;
         sync()?;
@@ -522,7 +544,7 @@ impl Series {
 }
 
 fn replaced() -> Refusal {
-    unsuited("another file took its place meanwhile")
+    Refusal::Changed
 }
 
 fn to_write(path: &Path) -> Result<File, Refusal> {
@@ -533,6 +555,20 @@ fn to_write(path: &Path) -> Result<File, Refusal> {
 fn inode(file: &File) -> Result<(u64, u64), Refusal> {
     let meta = file.metadata().map_err(Refusal::os("look at the file"))?;
     Ok((meta.dev(), meta.ino()))
+}
+
+/// Makes a file longer than it says it is, before it says more: a program that opens it looks at its length first, and then at
+/// what it says, and refuses one that says more.
+fn ahead(file: &File, eof: u64, step: u64) -> Result<(), Refusal> {
+    /// Bytes, at least; they take no room.
+    const LEAST: u64 = 1 << 20;
+    let room = step.saturating_mul(4).max(LEAST);
+    let meta = file.metadata().map_err(Refusal::os("look at the file"))?;
+    if meta.len() < eof.saturating_add(room / 2) {
+        file.set_len(eof.saturating_add(room))
+            .map_err(Refusal::os("lengthen"))?;
+    }
+    Ok(())
 }
 
 /// Takes a shared lock on a file that nobody else has locked: others may read it, and not write.
@@ -564,7 +600,8 @@ fn grows(
     superblock: &Superblock,
 ) -> Result<(Told, Header, Tree), Refusal> {
     let (_library, dataset) = opened(path, key)?;
-    let found = describe(path, &dataset)?;
+    let len = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
+    let found = describe(&dataset, len)?;
     let Storage::Chunked { chunk } = found.storage.clone() else {
         return Err(unsuited("it is not in chunks"));
     };

@@ -8,7 +8,18 @@ use hdf5_metno::types::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::vds::{BOUNDS_ATTRIBUTE, SAVE_ATTRIBUTE};
 use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, types, verify};
+
+/// Attributes of this crate, which are not the user's.
+pub(super) const OWN_ATTRIBUTES: [&str; 6] = [
+    DIM_DATA_ATTRIBUTE,
+    VERSION_ATTRIBUTE,
+    SAVE_ATTRIBUTE,
+    BOUNDS_ATTRIBUTE,
+    verify::SUMS,
+    verify::OF,
+];
 
 /// The value of an attribute. What is read is written back as it was: in its kind, numbers in 64 bits save `f32`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,6 +95,12 @@ macro_rules! from {
 }
 from!(String: Text, i64: Integer, u64: Unsigned, f64: Real, f32: Single, bool: Bool);
 
+impl From<i32> for AttributeValue {
+    fn from(number: i32) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
 macro_rules! from_list {
     ($($type:ty: $many:ident),*) => {$(
         impl From<Vec<$type>> for AttributeValue {
@@ -100,7 +117,7 @@ from_list!(i64: Integer, u64: Unsigned, f64: Real, f32: Single, bool: Bool);
 
 /// Gives a dataset an attribute.
 pub(super) fn attach(
-    dataset: &hdf5::Dataset,
+    dataset: &hdf5::Location,
     name: &str,
     value: &AttributeValue,
 ) -> Result<(), Refusal> {
@@ -138,7 +155,7 @@ pub(super) fn attach(
 }
 
 fn many<T: hdf5::H5Type>(
-    dataset: &hdf5::Dataset,
+    dataset: &hdf5::Location,
     name: &str,
     shape: &[u64],
     values: &[T],
@@ -160,7 +177,7 @@ fn many<T: hdf5::H5Type>(
     attribute.write_raw(values)
 }
 
-fn one<T: hdf5::H5Type>(dataset: &hdf5::Dataset, name: &str, value: &T) -> hdf5::Result<()> {
+fn one<T: hdf5::H5Type>(dataset: &hdf5::Location, name: &str, value: &T) -> hdf5::Result<()> {
     let attribute = dataset.new_attr::<T>().create(name)?;
     attribute.write_scalar(value)
 }
@@ -177,13 +194,7 @@ pub(super) fn attributes(
 ) -> Result<BTreeMap<String, AttributeValue>, Refusal> {
     let mut found = BTreeMap::new();
     for name in names(dataset)? {
-        let ours = [
-            DIM_DATA_ATTRIBUTE,
-            VERSION_ATTRIBUTE,
-            verify::SUMS,
-            verify::OF,
-        ];
-        if ours.contains(&name.as_str()) {
+        if OWN_ATTRIBUTES.contains(&name.as_str()) {
             continue;
         }
         let value = value(dataset, &name)

@@ -113,11 +113,16 @@ impl Limits {
         comm: &(impl Communicator + ?Sized),
     ) -> Result<DistBuffer<HostArray<T>>, IoError> {
         let path = path.as_ref();
-        same(comm, "path", path.as_os_str().as_bytes())?;
-        same(comm, "key", key.as_bytes())?;
-        same(comm, "limits", format!("{self:?}").as_bytes())?;
+        same(
+            comm,
+            &[
+                ("path", path.as_os_str().as_bytes()),
+                ("key", key.as_bytes()),
+                ("limits", format!("{self:?}").as_bytes()),
+            ],
+        )?;
         by_rank_0(comm, path, key, || self.named(path, key))?;
-        load_hdf5(path, comm, wanted, key)
+        load_hdf5(path, wanted, key, comm)
     }
 
     /// Checks one dataset, by name.
@@ -134,7 +139,7 @@ impl Limits {
         let item = ty
             .map_err(Refusal::library("ask for the element type"))?
             .size();
-        let found = match unread(path, dataset, item) {
+        let found = match unread(dataset, file, item) {
             Err(Refusal::NullDataspace) => return Ok(()),
             found => found?,
         };
@@ -251,8 +256,8 @@ fn is_below(path: &Path, part: &[u8]) -> bool {
         return false;
     };
     // one that is not there is not read either
-    Path::new(".")
-        .join(part)
-        .canonicalize()
-        .map_or(true, |part| part.starts_with(folder))
+    match Path::new(".").join(part).canonicalize() {
+        Ok(part) => part.starts_with(folder),
+        Err(_) => true,
+    }
 }

@@ -20,14 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use super::attribute::{AttributeValue, attach};
 use super::chunk::{self, CHUNK_BYTES, Chunks, Filter, LISTED_TO_WRITE, Place, Target};
-use super::dataset::kind_at;
-use super::publish::Pending;
+use super::create::{check_free, close, contiguous, describe, extents, offset_of, shaped};
 use super::together::{by_rank_0, names, same};
 use super::types::Record;
-use super::{
-    ByteOrder, DEFAULT_KEY, DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, WriteMode, element,
-    metadata, open, types, verify,
-};
+use super::{ByteOrder, DEFAULT_KEY, Refusal, WriteMode, element, metadata, open, types, verify};
+use crate::publish::{Claim, Existing, Pending};
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, write_elements};
 
 /// Bytes of a chunk, at most, where filters ask for chunks and nobody said which.
@@ -44,7 +41,8 @@ const CHUNK: u64 = 1 << 20;
 ///
 /// What is written is a file beside the target. It is synced and renamed when all ranks are done: whoever opens the target, at
 /// any time and after any crash, finds the old file or the new one. A killed save leaves a file `.<target>.<random>.tmp`.
-/// Where the path is a symbolic link, the file behind it is replaced; its permissions are kept.
+/// Where the path is a symbolic link, the file behind it is replaced; its permissions are kept. Saves of one file wait for each
+/// other, by a lock on `.<target>.lock` beside it; a file that another program has open to write it is refused.
 ///
 /// All ranks see one file system. (On network file systems this has not been tried.)
 ///
@@ -61,7 +59,7 @@ const CHUNK: u64 = 1 << 20;
 ///     let part = DistBuffer::new(rows.dim_data(comm.rank())?, HostArray::new(vec![50, 30], vec![273.15; 1500])?)?;
 ///     let save = SaveHdf5::new(&path).key("run/heat").chunk([20, 30]).shuffle(true).deflate(4).attribute("units", "K");
 ///     save.save(&part, comm)?; // collective
-///     assert_eq!(load_hdf5::<f64>(&path, comm, Wanted::AsSaved, "run/heat")?, part);
+///     assert_eq!(load_hdf5::<f64>(&path, Wanted::AsSaved, "run/heat", comm)?, part);
 ///     Ok::<_, IoError>(())
 /// })?;
 /// let info = inspect_hdf5(&path, "run/heat")?;
@@ -74,15 +72,15 @@ const CHUNK: u64 = 1 << 20;
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct SaveHdf5 {
-    path: PathBuf,
-    key: String,
+    pub(super) path: PathBuf,
+    pub(super) key: String,
     mode: WriteMode,
     chunk: Option<Vec<u64>>,
     max_shape: Option<Vec<Option<u64>>>,
     shuffle: bool,
     deflate: Option<u8>,
     fletcher32: bool,
-    attributes: Vec<(String, AttributeValue)>,
+    pub(super) attributes: Vec<(String, AttributeValue)>,
     byte_order: ByteOrder,
     checksums: bool,
     record: Option<Record>,
@@ -183,7 +181,7 @@ impl SaveHdf5 {
     }
 
     /// As the codes of an enumeration with these names. The elements are integers; codes without a name stay what they are.
-    /// [`load_hdf5_codes`](super::load_hdf5_codes) reads them, and [`inspect_hdf5`](super::inspect_hdf5) the names.
+    /// [`LoadHdf5::codes`](super::LoadHdf5::codes) reads them, and [`inspect_hdf5`](super::inspect_hdf5) the names.
     pub fn enumeration<N: Into<String>, C: Into<i128>>(
         mut self,
         members: impl IntoIterator<Item = (N, C)>,
@@ -195,6 +193,12 @@ impl SaveHdf5 {
         self
     }
 
+    /// Whether elements go into the file as they are, and nothing is kept beside them.
+    pub(super) fn is_plain(&self) -> bool {
+        let order = self.byte_order == ByteOrder::NATIVE;
+        order && !self.checksums && self.record.is_none() && self.members.is_empty()
+    }
+
     /// With an attribute of the dataset, units for example.
     pub fn attribute(mut self, name: impl Into<String>, value: impl Into<AttributeValue>) -> Self {
         self.attributes.push((name.into(), value.into()));
@@ -204,7 +208,9 @@ impl SaveHdf5 {
     /// Saves. Collective; every rank says the same of file and dataset.
     ///
     /// # Errors
-    /// The same on every rank; the target is then as it was. [`IoError::Hdf5`] with what is wrong with path, key or an attribute,
+    /// The same on every rank; the target is then as it was, unless the refusal is [`Refusal::Unsynced`]. [`IoError::Hdf5`] with
+    /// what is wrong with path, key or an attribute, [`Refusal::Locked`] when another program has the file open to write it,
+    /// [`Refusal::Changed`] when one has written to it meanwhile;
     /// [`IoError::Differ`] when ranks give different ones, or elements of different types; [`IoError::Dimensions`],
     /// [`IoError::ChunkExtent`], [`IoError::ChunkBytes`], [`IoError::DeflateLevel`]; [`IoError::Protocol`] or [`IoError::Map`]
     /// when the parts are no array; [`IoError::Uncovered`] when no rank holds some index; [`IoError::Agreed`] and
@@ -221,11 +227,16 @@ impl SaveHdf5 {
         let (path, key) = (self.path.as_path(), self.key.as_str());
         let part = array.distarray();
         let element = part.buffer().element_type();
-        same(comm, "path", path.as_os_str().as_bytes())?;
-        same(comm, "key", key.as_bytes())?;
-        same(comm, "mode", self.mode.letters().as_bytes())?;
-        same(comm, "way of storing", self.text().as_bytes())?;
-        same(comm, "element type", element.to_string().as_bytes())?;
+        same(
+            comm,
+            &[
+                ("path", path.as_os_str().as_bytes()),
+                ("key", key.as_bytes()),
+                ("mode", self.mode.letters().as_bytes()),
+                ("way of storing", self.text().as_bytes()),
+                ("element type", element.to_string().as_bytes()),
+            ],
+        )?;
         if !element::has_type(element) {
             return Err(IoError::NoHdf5Type { element });
         }
@@ -233,15 +244,13 @@ impl SaveHdf5 {
         let parts = metadata::gather(comm, part.dim_data())?;
         let distribution = metadata::whole(&parts)?;
         let shape = distribution.global_shape();
-        let filters = self.filters()?;
-        self.check_record(element, &distribution, !filters.is_empty())?;
-        let layout = self.layout(shape, element.size(), &filters)?;
+        let (layout, filters) = self.layout(shape, element.size())?;
+        self.check_record(element, &distribution, &layout)?;
         let plan = IoPlan::new(&distribution, element.size(), layout, Direction::Write)?;
         // from here on there are files
         let mut pending = None;
         let mut made = None;
         let begun = by_rank_0(comm, path, key, || {
-            let file = Pending::new(path, self.mode)?;
             let (ty, parts) = match &self.record {
                 None => (
                     types::to_write(element, self.byte_order, &self.members)?,
@@ -249,8 +258,9 @@ impl SaveHdf5 {
                 ),
                 Some(record) => (record.to_type()?, parts.iter().map(without_last).collect()),
             };
-            let text = metadata::to_text(&parts);
-            let (room, dataset) = self.create(&file, &ty, &plan, &filters, &text)?;
+            let text = metadata::to_text(&parts)?;
+            let (file, library) = self.open()?;
+            let (room, dataset) = self.create(library, &ty, &plan, &filters, &text)?;
             made = dataset;
             let begun = Begun {
                 path: file.path().as_os_str().as_bytes().to_vec(),
@@ -296,14 +306,8 @@ impl SaveHdf5 {
             verify::keep(comm, (path, key), pending)?;
         }
         by_rank_0(comm, path, "", || {
-            match pending.take() {
-                Some(file) => file.publish(),
-                // this is rank 0, which began it; never a success without a file
-                None => Err(Refusal::Library {
-                    operation: "publish".to_owned(),
-                    message: "there is no file".to_owned(),
-                }),
-            }
+            let pending = pending.take().expect("rank 0 began the file");
+            Ok(pending.publish()?)
         })?;
         Ok(report)
     }
@@ -343,13 +347,13 @@ impl SaveHdf5 {
         Ok(filters)
     }
 
-    /// How the elements will lie in the file.
-    fn layout(
+    /// How the elements will lie in the file, and the filters that they go through.
+    pub(super) fn layout(
         &self,
         shape: &[u64],
         item: usize,
-        filters: &[Filter],
-    ) -> Result<FileLayout, IoError> {
+    ) -> Result<(FileLayout, Vec<Filter>), IoError> {
+        let filters = self.filters()?;
         self.check_limits(shape)?;
         let chunk = match &self.chunk {
             Some(chunk) if chunk.len() != shape.len() => {
@@ -369,12 +373,12 @@ impl SaveHdf5 {
                 .collect()
             }
             None if filters.is_empty() && self.max_shape.is_none() => {
-                return Ok(FileLayout::Contiguous);
+                return Ok((FileLayout::Contiguous, filters));
             }
             None => chosen(shape, item),
         };
         if shape.is_empty() {
-            return Ok(FileLayout::Contiguous);
+            return Ok((FileLayout::Contiguous, filters));
         }
         let bytes = chunk
             .iter()
@@ -385,7 +389,7 @@ impl SaveHdf5 {
                 allowed: CHUNK_BYTES,
             });
         }
-        Ok(FileLayout::Chunked { chunk })
+        Ok((FileLayout::Chunked { chunk }, filters))
     }
 
     /// The largest extent along a dimension, where one was given; `Some(None)` where there is no limit.
@@ -398,7 +402,7 @@ impl SaveHdf5 {
         &self,
         element: ElementType,
         distribution: &Distribution,
-        filtered: bool,
+        layout: &FileLayout,
     ) -> Result<(), IoError> {
         let Some(record) = &self.record else {
             return Ok(());
@@ -407,7 +411,7 @@ impl SaveHdf5 {
             field: String::new(),
             message,
         };
-        if filtered || self.chunk.is_some() || self.max_shape.is_some() {
+        if *layout != FileLayout::Contiguous {
             return Err(wrong(
                 "records are saved in one piece, without chunks".to_owned(),
             ));
@@ -418,10 +422,8 @@ impl SaveHdf5 {
             )));
         }
         let last = distribution.global_shape().last().copied();
-        let whole = distribution
-            .axes()
-            .last()
-            .is_some_and(|axis| axis.ranks() == 1);
+        let axis = distribution.axes().last();
+        let whole = axis.is_some_and(|axis| axis.ranks() == 1);
         if last != Some(record.bytes as u64) || !whole {
             return Err(wrong(format!(
                 "the last dimension is a record of {} bytes, and not distributed",
@@ -454,100 +456,97 @@ impl SaveHdf5 {
         Ok(())
     }
 
-    /// Makes the dataset, with room for its elements where that can be made before they are there. By rank 0.
-    fn create(
-        &self,
-        pending: &Pending,
-        ty: &Datatype,
-        plan: &IoPlan,
-        filters: &[Filter],
-        dim_data: &str,
-    ) -> Result<(Room, Option<(hdf5::File, Dataset)>), Refusal> {
-        let names = names(&self.key)?;
+    /// Begins the new file, which is not yet known by its name. By rank 0.
+    pub(super) fn open(&self) -> Result<(Pending, hdf5::File), Refusal> {
+        let existing = match self.mode {
+            WriteMode::Replace => Existing::Replace,
+            WriteMode::CreateNew => Existing::Refuse,
+            WriteMode::Append => Existing::Copy,
+        };
+        let pending = Claim::new(&self.path)?.pending(existing)?;
         let file = if pending.is_copy() {
             open::private(pending.path())?
         } else {
             open::new_private(pending.path())?
         };
-        check_free(&file, &names)?;
-        let make = |error| Refusal::library("make the dataset")(error);
+        Ok((pending, file))
+    }
+
+    /// The key in a file, where it is free.
+    pub(super) fn free(&self, file: &hdf5::File) -> Result<String, Refusal> {
+        let names = names(&self.key)?;
+        check_free(file, &names)?;
+        Ok(names.join("/"))
+    }
+
+    /// Makes the dataset, with room for its elements where that can be made before they are there. By rank 0.
+    fn create(
+        &self,
+        file: hdf5::File,
+        ty: &Datatype,
+        plan: &IoPlan,
+        filters: &[Filter],
+        dim_data: &str,
+    ) -> Result<(Room, Option<(hdf5::File, Dataset)>), Refusal> {
+        let key = self.free(&file)?;
         let mut shape = plan.distribution().global_shape();
         if self.record.is_some() {
             shape = &shape[..shape.len().saturating_sub(1)];
         }
-        let extents = |extents: &[u64]| {
-            let extents = extents.iter().map(|&n| usize::try_from(n));
-            let extents = extents.collect::<Result<Vec<usize>, _>>();
-            extents.map_err(|error| Refusal::Library {
-                operation: "make the dataset".to_owned(),
-                message: error.to_string(),
-            })
+        let FileLayout::Chunked { chunk } = plan.layout() else {
+            let dataset = contiguous(&file, &key, ty, shape)?;
+            describe(&dataset, dim_data, &self.attributes)?;
+            let room = Room::At(offset_of(&dataset, shape)?);
+            close(file, dataset)?;
+            return Ok((room, None));
         };
-        let builder = file.new_dataset_builder();
-        let builder = match &self.max_shape {
-            // what others add to it and do not write is the fill value
-            Some(_) => builder.fill_time(FillTime::IfSet),
-            None => builder.fill_time(FillTime::Never),
-        };
-        let (builder, in_place) = match plan.layout() {
-            FileLayout::Contiguous => (builder.no_chunk(), true),
-            FileLayout::Chunked { chunk } => {
-                let in_place = filters.is_empty()
-                    && self.max_shape.is_none()
-                    && file.userblock() == 0
-                    && chunk::count(shape, chunk) <= LISTED_TO_WRITE;
-                let known: Vec<_> = filters.iter().map(|filter| filter.known()).collect();
-                let builder = builder.chunk(extents(chunk)?).set_filters(&known);
-                (builder, in_place)
-            }
-        };
+        let in_place = filters.is_empty()
+            && self.max_shape.is_none()
+            && file.userblock() == 0
+            && chunk::count(shape, chunk) <= LISTED_TO_WRITE;
+        let known: Vec<_> = filters.iter().map(|filter| filter.known()).collect();
         let when = if in_place {
             AllocTime::Early
         } else {
             AllocTime::Incr
         };
-        let builder = builder.alloc_time(Some(when)).empty_as(ty.clone());
-        let builder = if shape.is_empty() {
-            builder.shape(())
-        } else if let Some(max) = &self.max_shape {
-            let max = max.iter().map(|max| {
-                max.map_or(Ok(None), |max| {
-                    extents(&[max]).map(|max| max.first().copied())
-                })
-            });
-            let max = max.collect::<Result<Vec<_>, _>>()?;
-            let both = extents(shape)?.into_iter().zip(max);
-            builder.shape(SimpleExtents::from_vec(both.map(Extent::from).collect()))
-        } else {
-            builder.shape(extents(shape)?)
+        let builder = file
+            .new_dataset_builder()
+            .fill_time(match self.max_shape {
+                // what others add to it and do not write is the fill value
+                Some(_) => FillTime::IfSet,
+                None => FillTime::Never,
+            })
+            .chunk(extents(chunk)?)
+            .set_filters(&known)
+            .alloc_time(Some(when))
+            .empty_as(ty);
+        let shaped = match &self.max_shape {
+            None => shaped(builder, shape)?,
+            Some(max) => {
+                let max = max.iter().map(|max| match max {
+                    None => Ok(None),
+                    Some(max) => Ok(extents(&[*max])?.first().copied()),
+                });
+                let max = max.collect::<Result<Vec<_>, Refusal>>()?;
+                let both = extents(shape)?.into_iter().zip(max);
+                builder.shape(SimpleExtents::from_vec(both.map(Extent::from).collect()))
+            }
         };
-        let dataset = builder.create(names.join("/").as_str()).map_err(make)?;
-        let text = |text: &str| AttributeValue::Text(text.to_owned());
-        let version = ProtocolVersion::CURRENT.to_string();
+        let dataset = shaped
+            .create(key.as_str())
+            .map_err(Refusal::library("make the dataset"))?;
         if self.max_shape.is_none() {
-            attach(&dataset, VERSION_ATTRIBUTE, &text(&version))?;
-            attach(&dataset, DIM_DATA_ATTRIBUTE, &text(dim_data))?;
+            describe(&dataset, dim_data, &self.attributes)?;
+        } else {
+            for (name, value) in &self.attributes {
+                attach(&dataset, name, value)?;
+            }
         }
-        for (name, value) in &self.attributes {
-            attach(&dataset, name, value)?;
+        if !in_place {
+            return Ok((Room::Library, Some((file, dataset))));
         }
-        let room = match plan.layout() {
-            FileLayout::Chunked { .. } if !in_place => Room::Library,
-            FileLayout::Chunked { .. } => Room::Places(Chunks::made(&file, &dataset, shape)?),
-            FileLayout::Contiguous => match dataset.offset() {
-                Some(offset) => Room::At(offset),
-                None if shape.contains(&0) => Room::At(0),
-                None => {
-                    return Err(Refusal::Library {
-                        operation: "make the dataset".to_owned(),
-                        message: "its elements have no place".to_owned(),
-                    });
-                }
-            },
-        };
-        if matches!(room, Room::Library) {
-            return Ok((room, Some((file, dataset))));
-        }
+        let room = Room::Places(Chunks::made(&file, &dataset, shape)?);
         close(file, dataset)?;
         Ok((room, None))
     }
@@ -631,14 +630,6 @@ fn chosen(shape: &[u64], item: usize) -> Vec<u64> {
     chunk
 }
 
-/// Closes a dataset and its file, with all that the library still holds of them.
-fn close(file: hdf5::File, dataset: Dataset) -> Result<(), Refusal> {
-    drop(dataset);
-    let close = |error| Refusal::library("close the file")(error);
-    file.flush().map_err(close)?;
-    file.close().map_err(close)
-}
-
 /// Refuses a part that does not own the padding at its periodic edges: the whole has no elements there then.
 pub(super) fn check_edges<B: LocalBuffer>(part: &DistBuffer<B>) -> Result<(), IoError> {
     if part.version() == ProtocolVersion::CURRENT {
@@ -671,21 +662,4 @@ pub(super) fn bytes_of(
         .map_err(|_| IoError::Memory { bytes })?;
     buffer.visit_bytes(&mut |piece| copy.extend_from_slice(piece));
     Ok(Cow::Owned(copy))
-}
-
-/// Checks that a dataset can be made under this key.
-fn check_free(file: &hdf5::File, names: &[&str]) -> Result<(), Refusal> {
-    for end in 1..=names.len() {
-        let path = names[..end].join("/");
-        if !file.link_exists(&path) {
-            return Ok(());
-        }
-        if end == names.len() {
-            return Err(Refusal::KeyExists);
-        }
-        if kind_at(file, &path)? != Some(hdf5::LocationType::Group) {
-            return Err(Refusal::NotAGroup { at: path });
-        }
-    }
-    Ok(())
 }

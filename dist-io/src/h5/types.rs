@@ -175,7 +175,10 @@ pub(super) fn ordered(element: ElementType, order: ByteOrder) -> Result<Datatype
     if order == ByteOrder::NATIVE {
         return element::in_file(element);
     }
-    let member = |name: &CStr, at| Ok((name.to_owned(), at, ordered(part, order)?));
+    let member = |name: &CStr, at| {
+        let ty = ordered(part, order)?;
+        Ok::<_, Refusal>((name.to_owned(), at, ty))
+    };
     ffi::compound(
         element.size(),
         &[member(c"r", 0)?, member(c"i", part.size())?],

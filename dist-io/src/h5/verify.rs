@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attribute::{AttributeNumbers, AttributeValue, attach, value};
 use super::dataset::{Found, opened, unread};
-use super::together::{by_rank_0, same, settle};
+use super::together::{by_rank_0, is_regular, same, settle};
 use super::{Refusal, Storage, append, open};
 use crate::IoError;
 
@@ -76,8 +76,13 @@ pub fn verify(
     comm: &(impl Communicator + ?Sized),
 ) -> Result<Verified, IoError> {
     let path = path.as_ref();
-    same(comm, "path", path.as_os_str().as_bytes())?;
-    same(comm, "key", key.as_bytes())?;
+    same(
+        comm,
+        &[
+            ("path", path.as_os_str().as_bytes()),
+            ("key", key.as_bytes()),
+        ],
+    )?;
     let (of, kept) = by_rank_0(comm, path, key, || {
         let (_file, dataset) = opened(path, key)?;
         let kept = match value(&dataset, SUMS) {
@@ -192,7 +197,8 @@ fn looked_at(path: &Path, dataset: &hdf5_metno::Dataset) -> Result<(Found, u64),
     let item = ty
         .map_err(Refusal::library("ask for the element type"))?
         .size();
-    Ok((unread(path, dataset, item)?, item as u64))
+    let len = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
+    Ok((unread(dataset, len, item)?, item as u64))
 }
 
 /// What a dataset's sums are best of.
@@ -233,7 +239,7 @@ impl Segments {
                     .shape
                     .iter()
                     .fold(item, |n, &extent| n.saturating_mul(extent));
-                vec![(found.offset()?, bytes)]
+                vec![(found.offset("in one piece")?, bytes)]
             }
             (Storage::Chunked { .. }, Of::ChunksTogether(_)) => append::places(path, dataset)?,
             _ => return Err(Refusal::NoChecksums),

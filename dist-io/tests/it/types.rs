@@ -5,9 +5,9 @@ use std::path::Path;
 use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
 use dist_comm::{Communicator, SingleComm, ThreadComm};
 use dist_io::{
-    AttributeNumbers, AttributeValue, ByteOrder, FieldType, IoError, Limits, Record, Refusal,
-    SaveHdf5, Storage, Wanted, WriteMode, inspect_hdf5, load_hdf5, load_hdf5_codes,
-    load_hdf5_records, to_file, verify,
+    AttributeNumbers, AttributeValue, ByteOrder, FieldType, IoError, Limits, LoadHdf5, Record,
+    Refusal, SaveHdf5, Storage, Wanted, WriteMode, inspect_hdf5, legate::to_file, load_hdf5,
+    load_hdf5_records, verify,
 };
 use dist_maps::Distribution;
 use half::{bf16, f16};
@@ -44,7 +44,7 @@ fn saved<T: Value>(path: &Path, ranks: usize) {
                 save = save.chunk(chunk).shuffle(true).deflate(1);
             }
             save.save(&part, comm)?;
-            assert_eq!(load_hdf5::<T>(path, comm, Wanted::AsSaved, &key)?, part);
+            assert_eq!(load_hdf5::<T>(&path, Wanted::AsSaved, &key, comm)?, part);
             Ok::<_, IoError>(())
         })
         .unwrap();
@@ -105,11 +105,15 @@ fn enumerations_have_names() {
         assert!(info.is_enumeration);
         assert_eq!(info.members, expected);
         assert_eq!(
-            load_hdf5_codes::<i16>(&path, &comm, &d, key).unwrap(),
+            LoadHdf5::new(&path)
+                .key(key)
+                .codes(true)
+                .load::<i16>(&d, &comm)
+                .unwrap(),
             colours
         );
         assert_eq!(
-            refusal(load_hdf5::<i16>(&path, &comm, &d, key)),
+            refusal(load_hdf5::<i16>(&path, &d, key, &comm)),
             Refusal::Enumeration
         );
     }
@@ -345,7 +349,7 @@ fn records_and_texts_are_saved_and_loaded() {
         Refusal::Member { .. }
     ));
     assert!(matches!(
-        refusal(load_hdf5::<u8>(&path, &comm, Wanted::AsSaved, "words")),
+        refusal(load_hdf5::<u8>(&path, Wanted::AsSaved, "words", &comm)),
         Refusal::ElementType { .. }
     ));
     if run_h5py("h5py_types.py", "records", &path).is_none() {
@@ -382,7 +386,7 @@ fn complex_numbers_of_others_and_long_doubles() {
     let d = Distribution::over(1).shape([3]).build().unwrap();
     let expected: Vec<Complex<f64>> = (0..3).map(|i| Complex::new(f64::from(i), -0.5)).collect();
     for key in ["real imag", "re im", "big"] {
-        let found = load_hdf5::<Complex<f64>>(&path, &comm, &d, key).unwrap();
+        let found = load_hdf5::<Complex<f64>>(&path, &d, key, &comm).unwrap();
         assert_eq!(found.buffer().data(), expected, "{key}");
     }
     for (key, says) in [
@@ -390,14 +394,14 @@ fn complex_numbers_of_others_and_long_doubles() {
         ("swapped", "records of 16 bytes (i, r)"),
         ("wide codes", "16 bytes"),
     ] {
-        let found = refusal(load_hdf5::<f64>(&path, &comm, &d, key));
+        let found = refusal(load_hdf5::<f64>(&path, &d, key, &comm));
         assert!(
             matches!(found, Refusal::ElementType { .. }) && found.to_string().contains(says),
             "{found}"
         );
     }
     // read where the library has them, and refused by name where it does not
-    match load_hdf5::<Complex<f64>>(&path, &comm, &d, "native") {
+    match load_hdf5::<Complex<f64>>(&path, &d, "native", &comm) {
         Ok(found) => assert_eq!(found.buffer().data(), expected),
         Err(error) => assert!(error.to_string().contains("native complex"), "{error}"),
     }
@@ -423,7 +427,7 @@ fn damage_is_found_wherever_it_is() {
                         }
                     }
                     save.save(&part, comm)?;
-                    assert_eq!(load_hdf5::<f64>(&path, comm, Wanted::AsSaved, "g/a")?, part);
+                    assert_eq!(load_hdf5::<f64>(&path, Wanted::AsSaved, "g/a", comm)?, part);
                     verify(&path, "g/a", comm)
                 })
                 .unwrap();

@@ -20,10 +20,11 @@ use super::{DEPTH, named, ordered};
 use crate::IoError;
 use crate::h5::attribute::decoded;
 use crate::h5::chunk::{self, Chunks, Open};
-use crate::h5::dataset::{Contents, Found, how, opened, unread};
-use crate::h5::load::{placed, read_part};
-use crate::h5::together::{by_rank_0, same};
-use crate::h5::{ByteOrder, Refusal, Wanted, element, ffi as bits};
+use crate::h5::dataset::{Found, how, opened, unread};
+use crate::h5::load::{placed, zeros};
+use crate::h5::source::{Contents, copy_from, read_part};
+use crate::h5::together::{by_rank_0, is_regular, same, settle};
+use crate::h5::{ByteOrder, Refusal, Storage, Wanted, element, ffi as bits};
 
 /// What the elements of a dataset are, if they are no numbers: records, each of so many bytes with fields in them. Texts of a
 /// fixed length are records of one field, which has no name.
@@ -127,6 +128,7 @@ impl FieldType {
 
 impl Record {
     /// A record of these fields, one behind another without room between them.
+    #[must_use]
     pub fn packed<N: Into<String>>(fields: impl IntoIterator<Item = (N, FieldType)>) -> Self {
         let mut record = Self {
             bytes: 0,
@@ -381,7 +383,7 @@ impl Record {
 /// Whether all that belongs to an element lies in it: no text or list of any length, no reference.
 fn is_plain(ty: &Datatype, depth: usize) -> bool {
     match ffi::class(ty) {
-        Class::Integer | Class::Float | Class::Enumeration | Class::Complex => true,
+        Class::Integer | Class::Float | Class::Enumeration | Class::Complex | Class::Bytes => true,
         Class::Text => !ffi::is_variable(ty),
         Class::Compound => {
             depth > 0
@@ -391,7 +393,6 @@ fn is_plain(ty: &Datatype, depth: usize) -> bool {
                 })
         }
         Class::Array => depth > 0 && ffi::base(ty).is_ok_and(|base| is_plain(&base, depth - 1)),
-        Class::Bytes => true,
         Class::Other => false,
     }
 }
@@ -438,14 +439,14 @@ pub fn load_hdf5_records<'a>(
     comm: &(impl Communicator + ?Sized),
 ) -> Result<(Record, DistBuffer<HostArray<u8>>), IoError> {
     let (path, wanted) = (path.as_ref(), wanted.into());
-    let kind = match wanted {
-        Wanted::AsSaved => "as saved",
-        Wanted::Distribution(_) => "a distribution",
-        Wanted::DimData(_) => "dim_data",
-    };
-    same(comm, "path", path.as_os_str().as_bytes())?;
-    same(comm, "key", key.as_bytes())?;
-    same(comm, "kind of part", kind.as_bytes())?;
+    same(
+        comm,
+        &[
+            ("path", path.as_os_str().as_bytes()),
+            ("key", key.as_bytes()),
+            ("kind of part", wanted.kind().as_bytes()),
+        ],
+    )?;
     let (record, found, contents) = by_rank_0(comm, path, key, || find(path, key))?;
     let refused = |refusal| IoError::Hdf5 {
         path: path.to_owned(),
@@ -457,7 +458,7 @@ pub fn load_hdf5_records<'a>(
     let made = DimDict::whole(record.bytes as u64).map_err(IoError::from);
     dims.push(agree(comm, made)?);
     let whole = DimData::new(dims);
-    let (shape, mut bytes) = agree(comm, crate::h5::load::zeros::<u8>(&whole))?;
+    let (shape, mut bytes) = agree(comm, zeros::<u8>(&whole))?;
     let item = record.bytes;
     match &contents {
         Contents::At(start) => {
@@ -466,19 +467,26 @@ pub fn load_hdf5_records<'a>(
             agree(comm, read_part(read, &dim_data, item, &mut bytes))?;
         }
         Contents::Here(all) => {
-            let read = |offset, to: &mut [u8]| crate::h5::load::copy_from(all, offset, to);
+            let read = |offset, to: &mut [u8]| copy_from(all, offset, to);
             agree(comm, read_part(read, &dim_data, item, &mut bytes))?;
         }
         Contents::Nowhere(fill) => {
             let items = bytes.chunks_exact_mut(item);
             items.for_each(|item| item.copy_from_slice(fill));
         }
+        Contents::Parts(_) => return Err(refused(virtual_records())),
         Contents::Chunks(chunks) => {
             let file = comm.open_shared(path, FileMode::Read)?;
+            let library = if chunks.needs_library() {
+                Some(settle(comm, path, key, opened(path, key))?)
+            } else {
+                None
+            };
             let open = Open {
                 path,
                 key,
                 file: &*file,
+                library: library.as_ref().map(|(_, dataset)| dataset),
             };
             chunk::load(comm, &open, chunks, None, &dim_data, item, &mut bytes)?;
         }
@@ -488,6 +496,17 @@ pub fn load_hdf5_records<'a>(
     Ok((record, agree(comm, part)?))
 }
 
+/// Why records in other datasets are not read.
+fn virtual_records() -> Refusal {
+    Refusal::Storage {
+        storage: "in other datasets (virtual)".to_owned(),
+        allowed: READ.to_owned(),
+    }
+}
+
+/// How records may be stored.
+const READ: &str = "in one piece, in chunks, and compact";
+
 /// Looks a dataset of records up. By rank 0.
 fn find(path: &Path, key: &str) -> Result<(Record, Found, Contents), Refusal> {
     let (file, dataset) = opened(path, key)?;
@@ -495,18 +514,19 @@ fn find(path: &Path, key: &str) -> Result<(Record, Found, Contents), Refusal> {
         .dtype()
         .map_err(Refusal::library("ask for the element type"))?;
     let record = Record::of(&ty)?;
-    let found = unread(path, &dataset, record.bytes)?;
+    let len = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
+    let found = unread(&dataset, len, record.bytes)?;
     if found.shape.contains(&0) {
         return Ok((record, found, Contents::At(0)));
     }
     let fill = || Ok::<_, Refusal>(bits::fill_value(&how(&dataset)?, &ty));
     let contents = match found.storage {
-        crate::h5::Storage::Contiguous { offset: None } => Contents::Nowhere(fill()?),
-        crate::h5::Storage::Compact => Contents::Here(bits::read_all(&dataset, &ty)?),
-        crate::h5::Storage::Chunked { .. } => {
+        Storage::Contiguous { offset: None } => Contents::Nowhere(fill()?),
+        Storage::Compact => Contents::Here(bits::read_all(&dataset, &ty)?),
+        Storage::Chunked { .. } => {
             Contents::Chunks(Chunks::of(&file, &dataset, &found.shape, fill()?)?)
         }
-        _ => Contents::At(found.offset()?),
+        _ => Contents::At(found.offset(READ)?),
     };
     Ok((record, found, contents))
 }
