@@ -230,33 +230,43 @@ fn what_cannot_grow_is_refused() {
     assert_eq!(grown.buffer().data()[70..], step(0)[..10]);
 }
 
+/// In the oldest format, and in one whose headers have checksums.
 #[test]
 fn h5py_and_ranks_append_in_turn() {
     let folder = temporary();
-    let path = folder.path().join("turns.h5");
-    if run_h5py("h5py_series.py", "make", &path).is_none() {
-        return;
-    }
-    let keys = ["raw", "several", "gzip", "big", "nothing"];
-    for turn in 0..3_u64 {
-        ThreadComm::run(3, |comm| {
-            let d = Distribution::over(3).shape([7, 10]).cyclic(1).build()?;
-            let mut series = Series::open(&path, comm)?;
-            for key in keys {
-                for number in 0..4 {
-                    series.append(key, &part(&d, 8 * turn + number, comm), comm)?;
+    for made in ["make", "make v108"] {
+        let path = folder.path().join(format!("{made}.h5"));
+        if run_h5py("h5py_series.py", made, &path).is_none() {
+            return;
+        }
+        let keys = ["raw", "several", "gzip", "big", "nothing"];
+        for turn in 0..3_u64 {
+            ThreadComm::run(3, |comm| {
+                let d = Distribution::over(3).shape([7, 10]).cyclic(1).build()?;
+                let mut series = Series::open(&path, comm)?;
+                for key in keys {
+                    for number in 0..4 {
+                        series.append(key, &part(&d, 8 * turn + number, comm), comm)?;
+                    }
                 }
-            }
-            Ok::<_, IoError>(())
-        })
-        .unwrap();
-        // checks all of them, and appends four rows of its own
-        run_h5py("h5py_series.py", "turn", &path).unwrap();
+                Ok::<_, IoError>(())
+            })
+            .unwrap();
+            // checks all of them, and appends four rows of its own
+            run_h5py("h5py_series.py", "turn", &path).unwrap();
+        }
+        for key in keys {
+            let all: Vec<f64> = (0..24).flat_map(step).collect();
+            assert!(rows(&path, key, 0, 24) == all, "{key}, {made}");
+        }
     }
-    for key in keys {
-        let all: Vec<f64> = (0..24).flat_map(step).collect();
-        assert!(rows(&path, key, 0, 24) == all, "{key}");
-    }
+    let path = folder.path().join("latest.h5");
+    run_h5py("h5py_series.py", "make latest", &path).unwrap();
+    let comm = SingleComm::new();
+    let d = Distribution::over(1).shape([7, 10]).build().unwrap();
+    let mut series = Series::open(&path, &comm).unwrap();
+    let refused = series.append("raw", &part(&d, 0, &comm), &comm);
+    assert!(refused.unwrap_err().to_string().contains("latest"));
 }
 
 fn is_changed(error: &IoError) -> bool {
