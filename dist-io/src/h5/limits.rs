@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use dap_protocol::{DistBuffer, Element, HostArray};
 use dist_comm::Communicator;
@@ -43,7 +43,8 @@ pub struct Limits {
     pub bytes: u64,
     /// Bytes of a chunk, as it is in memory.
     pub chunk_bytes: u64,
-    /// Elements and chunks have at most so many times the bytes of the file; `None` where they may have more.
+    /// Elements and chunks have at most so many times the bytes of the file, a virtual dataset of all its files; `None` where they
+    /// may have more.
     pub times_file: Option<u64>,
     /// Groups in each other.
     pub depth: usize,
@@ -164,20 +165,28 @@ impl Limits {
                 by_file(self.bytes),
             );
         }
-        within("bytes of the elements", bytes_of(&found.shape), self.bytes)?;
-        if self.parts_elsewhere {
-            return Ok(());
-        }
-        for mapping in super::vds::mappings(&how(dataset)?)? {
-            if !is_below(path, &mapping) {
+        let mut files: HashSet<Vec<u8>> = HashSet::new();
+        let mut bytes = file;
+        for part in super::vds::mappings(&how(dataset)?)? {
+            if !self.parts_elsewhere && !is_below(path, &part) {
                 return Err(Refusal::Limit {
                     what: "parts in other folders".to_owned(),
                     given: 1,
                     allowed: 0,
                 });
             }
+            let at = beside(path, &part);
+            if files.insert(part)
+                && let Ok(meta) = std::fs::metadata(at)
+            {
+                bytes = bytes.saturating_add(meta.len());
+            }
         }
-        Ok(())
+        let limit = match self.times_file {
+            Some(times) => self.bytes.min(bytes.saturating_mul(times)),
+            None => self.bytes,
+        };
+        within("bytes of the elements", bytes_of(&found.shape), limit)
     }
 
     /// Checks all datasets; `at` is the one that is looked at.
@@ -237,26 +246,30 @@ fn within(what: &str, given: u64, allowed: u64) -> Result<(), Refusal> {
     })
 }
 
+/// Where a part lies that a file names so.
+fn beside(path: &Path, part: &[u8]) -> PathBuf {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    folder.join(std::ffi::OsStr::from_bytes(part))
+}
+
 /// Whether a part lies in the folder of the file that names it, or below it, links followed.
 fn is_below(path: &Path, part: &[u8]) -> bool {
-    let part = Path::new(std::ffi::OsStr::from_bytes(part));
-    if part == Path::new(".") {
+    let name = Path::new(std::ffi::OsStr::from_bytes(part));
+    if name == Path::new(".") {
         return true; // the file itself
     }
     let plain =
         |component: Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
-    if !part.components().all(plain) {
+    if !name.components().all(plain) {
         return false;
     }
+    let here = Path::new(".");
     let folder = path.parent().unwrap_or(Path::new(""));
-    let (Ok(folder), part) = (
-        Path::new(".").join(folder).canonicalize(),
-        folder.join(part),
-    ) else {
+    let Ok(folder) = here.join(folder).canonicalize() else {
         return false;
     };
     // one that is not there is not read either
-    match Path::new(".").join(part).canonicalize() {
+    match here.join(beside(path, part)).canonicalize() {
         Ok(part) => part.starts_with(folder),
         Err(_) => true,
     }
