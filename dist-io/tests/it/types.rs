@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
+use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray};
 use dist_comm::{Communicator, SingleComm, ThreadComm};
 use dist_io::{
     AttributeNumbers, AttributeValue, ByteOrder, FieldType, IoError, Limits, LoadHdf5, Record,
@@ -225,7 +225,7 @@ fn particles() -> (Record, Vec<u8>) {
         (
             "x",
             FieldType::Element {
-                element: "f64".to_owned(),
+                element: ElementType::F64,
                 byte_order: ByteOrder::Big,
             },
         ),
@@ -307,7 +307,7 @@ fn records_and_texts_are_saved_and_loaded() {
     let text = |error: IoError| error.to_string();
     assert_eq!(
         text(record.column::<u32>("id", &all).unwrap_err()),
-        "the field \"id\": it is Element { element: \"u16\", byte_order: Little }, asked for: u32"
+        "the field \"id\": it is Element { element: U16, byte_order: Little }, asked for: u32"
     );
     assert!(text(record.column::<u16>("no", &all).unwrap_err()).contains("no such field"));
     assert!(

@@ -81,8 +81,9 @@ pub struct Field {
 pub enum FieldType {
     /// A number, or a code of an enumeration.
     Element {
-        /// The element type, by the protocol's name.
-        element: String,
+        /// The element type.
+        #[serde(with = "by_name")]
+        element: ElementType,
         /// Its byte order; this machine's for a single byte.
         byte_order: ByteOrder,
     },
@@ -98,30 +99,40 @@ pub enum FieldType {
     },
 }
 
+/// Element types as the protocol names them.
+mod by_name {
+    use dap_protocol::ElementType;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    pub(super) fn serialize<S: Serializer>(ty: &ElementType, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(ty)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ElementType, D::Error> {
+        let name = String::deserialize(from)?;
+        let mut known = ElementType::ALL.into_iter();
+        let found = known.find(|known| known.to_string() == name);
+        found.ok_or_else(|| D::Error::custom(format!("no element type: {name}")))
+    }
+}
+
 impl FieldType {
     /// Numbers of this type in this machine's byte order.
     #[must_use]
     pub fn of<T: Element>() -> Self {
         Self::Element {
-            element: T::TYPE.to_string(),
+            element: T::TYPE,
             byte_order: ByteOrder::NATIVE,
         }
     }
 
-    fn element(&self) -> Option<ElementType> {
-        let Self::Element { element, .. } = self else {
-            return None;
-        };
-        ElementType::ALL
-            .into_iter()
-            .find(|known| known.to_string() == *element)
-    }
-
     /// Bytes of a field.
-    fn bytes(&self) -> Option<usize> {
+    fn bytes(&self) -> usize {
         match self {
-            Self::Element { .. } => self.element().map(ElementType::size),
-            Self::Text { bytes } | Self::Other { bytes } => Some(*bytes),
+            Self::Element { element, .. } => element.size(),
+            Self::Text { bytes } | Self::Other { bytes } => *bytes,
         }
     }
 }
@@ -136,7 +147,7 @@ impl Record {
         };
         for (name, ty) in fields {
             let offset = record.bytes;
-            record.bytes = offset.saturating_add(ty.bytes().unwrap_or(0));
+            record.bytes = offset.saturating_add(ty.bytes());
             record.fields.push(Field {
                 name: name.into(),
                 offset,
@@ -252,10 +263,7 @@ impl Record {
     fn field(&self, name: &str) -> Result<&Field, IoError> {
         let field = self.fields.iter().find(|field| field.name == name);
         let field = field.ok_or_else(|| wrong(name, "there is no such field".to_owned()))?;
-        let end = field
-            .ty
-            .bytes()
-            .and_then(|bytes| bytes.checked_add(field.offset));
+        let end = field.offset.checked_add(field.ty.bytes());
         match end {
             Some(end) if end <= self.bytes => Ok(field),
             _ => Err(wrong(
@@ -268,9 +276,10 @@ impl Record {
     fn number<T: Element>(&self, name: &str) -> Result<(&Field, ByteOrder), IoError> {
         let field = self.field(name)?;
         match &field.ty {
-            FieldType::Element { byte_order, .. } if field.ty.element() == Some(T::TYPE) => {
-                Ok((field, *byte_order))
-            }
+            FieldType::Element {
+                element,
+                byte_order,
+            } if *element == T::TYPE => Ok((field, *byte_order)),
             other => Err(wrong(
                 name,
                 format!("it is {other:?}, asked for: {}", T::TYPE),
@@ -331,10 +340,10 @@ impl Record {
             self.field(name)
                 .map_err(|_| refused(name, "it does not lie in the record"))?;
             let ty = match &field.ty {
-                FieldType::Element { byte_order, .. } => match field.ty.element() {
-                    Some(element) => ordered(element, *byte_order)?,
-                    None => return Err(refused(name, "there is no such element type")),
-                },
+                FieldType::Element {
+                    element,
+                    byte_order,
+                } => ordered(*element, *byte_order)?,
                 FieldType::Text { bytes } => text_type(*bytes)?,
                 FieldType::Other { .. } => return Err(refused(name, "its type is not written")),
             };
@@ -357,7 +366,7 @@ impl Record {
                     let bytes = member.size();
                     let kind = match element::stored(&member) {
                         Ok(stored) => FieldType::Element {
-                            element: stored.element.to_string(),
+                            element: stored.element,
                             byte_order: stored.byte_order,
                         },
                         Err(_) if ffi::class(&member) == Class::Text => FieldType::Text { bytes },
