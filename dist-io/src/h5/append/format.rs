@@ -340,10 +340,6 @@ impl Header {
 }
 
 /// The checksum of metadata: Bob Jenkins' `lookup3`, with 0 to begin with.
-#[expect(
-    clippy::many_single_char_names,
-    reason = "those of the author's own description"
-)]
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
     // the length is taken modulo 2³²
     #[expect(clippy::cast_possible_truncation, reason = "so it is defined")]
