@@ -286,7 +286,14 @@ fn a_killed_append_leaves_all_earlier_rows() {
                 .shape([7, 10])
                 .block_cyclic(1, 2)
                 .build()?;
-            let mut series = Series::open(path, comm)?;
+            // whoever looks at the file has it locked meanwhile
+            let is_locked = |error: &IoError| matches!(error, IoError::Hdf5 { refusal, .. } if matches!(**refusal, Refusal::Locked { .. }));
+            let mut series = loop {
+                match Series::open(path, comm) {
+                    Err(error) if is_locked(&error) => {}
+                    opened => break opened?,
+                }
+            };
             for number in inspect_hdf5(path, KEYS[2])?.shape[0].. {
                 for key in KEYS {
                     if series.rows(key).is_none_or(|rows| rows <= number)
