@@ -377,7 +377,7 @@ impl Series {
         }
         let new = Rows {
             before,
-            rows: plan.rows,
+            count: plan.rows,
             own: &plan.own,
             chunk: &growing.told.chunk,
             filters: &growing.told.filters,

@@ -220,14 +220,12 @@ impl Limits {
                 }
                 count += 1;
                 within("datasets and groups", count, self.datasets as u64)?;
-                match info.loc_type {
-                    hdf5::LocationType::Group => waiting.push((name, depth + 1)),
-                    hdf5::LocationType::Dataset => {
-                        let dataset = file.dataset(&name);
-                        let dataset = dataset.map_err(Refusal::library("open the dataset"))?;
-                        self.dataset(path, &dataset)?;
-                    }
-                    _ => {}
+                if info.loc_type == hdf5::LocationType::Group {
+                    waiting.push((name, depth + 1));
+                } else if info.loc_type == hdf5::LocationType::Dataset {
+                    let dataset = file.dataset(&name);
+                    let dataset = dataset.map_err(Refusal::library("open the dataset"))?;
+                    self.dataset(path, &dataset)?;
                 }
             }
         }

@@ -306,8 +306,12 @@ impl SaveHdf5 {
             verify::keep(comm, (path, key), pending)?;
         }
         by_rank_0(comm, path, "", || {
-            let pending = pending.take().expect("rank 0 began the file");
-            Ok(pending.publish()?)
+            // this is rank 0, which began it; never a success without a file
+            let missing = || Refusal::Library {
+                operation: "publish".to_owned(),
+                message: "there is no file".to_owned(),
+            };
+            Ok(pending.take().ok_or_else(missing)?.publish()?)
         })?;
         Ok(report)
     }
@@ -366,11 +370,8 @@ impl SaveHdf5 {
             // more than the array's extents is not allowed where these cannot grow
             Some(chunk) => {
                 let axes = chunk.iter().zip(shape).enumerate();
-                axes.map(|(axis, (&n, &size))| match self.limit(axis) {
-                    Some(limit) => n.min(limit.unwrap_or(n).max(1)),
-                    None => n.min(size.max(1)),
-                })
-                .collect()
+                axes.map(|(axis, (&n, &size))| n.min(self.limit(axis, size).max(1)))
+                    .collect()
             }
             None if filters.is_empty() && self.max_shape.is_none() => {
                 return Ok((FileLayout::Contiguous, filters));
@@ -392,9 +393,12 @@ impl SaveHdf5 {
         Ok((FileLayout::Chunked { chunk }, filters))
     }
 
-    /// The largest extent along a dimension, where one was given; `Some(None)` where there is no limit.
-    fn limit(&self, axis: usize) -> Option<Option<u64>> {
-        self.max_shape.as_ref()?.get(axis).copied()
+    /// The largest extent that a dimension of this size may ever have.
+    fn limit(&self, axis: usize, size: u64) -> u64 {
+        match &self.max_shape {
+            None => size,
+            Some(max) => max.get(axis).copied().flatten().unwrap_or(u64::MAX),
+        }
     }
 
     /// Checks that what is saved as records are such.

@@ -85,12 +85,12 @@ pub fn verify(
     )?;
     let (of, kept) = by_rank_0(comm, path, key, || {
         let (_file, dataset) = opened(path, key)?;
-        let kept = match value(&dataset, SUMS) {
-            Ok(AttributeValue::Array {
-                values: AttributeNumbers::Unsigned(sums),
-                ..
-            }) => sums,
-            _ => return Err(Refusal::NoChecksums),
+        let Ok(AttributeValue::Array {
+            values: AttributeNumbers::Unsigned(kept),
+            ..
+        }) = value(&dataset, SUMS)
+        else {
+            return Err(Refusal::NoChecksums);
         };
         let of = match value(&dataset, OF) {
             Ok(AttributeValue::Text(text)) => serde_json::from_str(&text),
@@ -204,19 +204,14 @@ fn looked_at(path: &Path, dataset: &hdf5_metno::Dataset) -> Result<(Found, u64),
 /// What a dataset's sums are best of.
 fn of(path: &Path, dataset: &hdf5_metno::Dataset) -> Result<Of, Refusal> {
     let (found, item) = looked_at(path, dataset)?;
-    Ok(match found.storage {
-        Storage::Chunked { .. } => {
-            let count = append::places(path, dataset)?.len() as u64;
-            Of::ChunksTogether(count.div_ceil(PIECES).max(1))
-        }
-        _ => {
-            let bytes = found
-                .shape
-                .iter()
-                .fold(item, |n, &extent| n.saturating_mul(extent));
-            Of::BytesOfPiece(bytes.div_ceil(PIECES).next_multiple_of(4096).max(PIECE))
-        }
-    })
+    if let Storage::Chunked { .. } = found.storage {
+        let count = append::places(path, dataset)?.len() as u64;
+        return Ok(Of::ChunksTogether(count.div_ceil(PIECES).max(1)));
+    }
+    let extents = found.shape.iter();
+    let bytes = extents.fold(item, |n, &extent| n.saturating_mul(extent));
+    let piece = bytes.div_ceil(PIECES).next_multiple_of(4096);
+    Ok(Of::BytesOfPiece(piece.max(PIECE)))
 }
 
 /// The bytes of a dataset in its file, in the order of its elements.

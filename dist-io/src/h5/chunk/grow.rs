@@ -31,7 +31,7 @@ pub(in crate::h5) struct Grown {
 pub(in crate::h5) struct Rows<'a> {
     /// Rows that are there, and rows that come.
     pub(in crate::h5) before: u64,
-    pub(in crate::h5) rows: u64,
+    pub(in crate::h5) count: u64,
     /// What of it this rank has, from where to where.
     pub(in crate::h5) own: &'a [(u64, u64)],
     pub(in crate::h5) chunk: &'a [u64],
@@ -79,7 +79,7 @@ impl Rows<'_> {
         let step = self.chunk[0];
         let mut grid = vec![(
             self.before / step,
-            self.before.saturating_add(self.rows).div_ceil(step),
+            self.before.saturating_add(self.count).div_ceil(step),
         )];
         let others = self.own.iter().zip(&self.chunk[1..]);
         grid.extend(others.map(|(&(from, to), step)| (from / step, to.div_ceil(*step))));
@@ -92,7 +92,7 @@ impl Rows<'_> {
         let first = coords[0] * self.chunk[0];
         let (from, to) = (
             first.max(self.before),
-            (first + self.chunk[0]).min(self.before + self.rows),
+            (first + self.chunk[0]).min(self.before + self.count),
         );
         let mut span = vec![(
             size(from - first),
@@ -189,7 +189,7 @@ impl Rows<'_> {
     /// Copies the box of a chunk from the rank's elements.
     fn copy(&self, span: &[(usize, usize, usize)], to: &mut [u8]) {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let own: Vec<usize> = std::iter::once(size(self.rows))
+        let own: Vec<usize> = std::iter::once(size(self.count))
             .chain(self.own.iter().map(|(from, to)| size(to - from)))
             .collect();
         let run = span.last().map_or(0, |&(_, _, len)| len) * self.item;
