@@ -294,10 +294,11 @@ pub(super) fn walk(file: &hdf5::File, names: &[&str]) -> Result<hdf5::Dataset, R
     }
     file.dataset(&path).map_err(|error| {
         // a library knows no class of a later one
-        if error.to_string().contains("datatype class") {
+        let message = error.to_string();
+        if message.contains("datatype class") || message.contains("for datatype message") {
             return Refusal::ElementType {
                 given:
-                    "of a class that this HDF5 library does not know (native complex numbers are of HDF5 2.0)"
+                    "of a type that this HDF5 library does not know (native complex numbers are of HDF5 2.0)"
                         .to_owned(),
             };
         }
