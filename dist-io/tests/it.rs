@@ -14,6 +14,9 @@ mod plan;
 mod support;
 
 #[cfg(feature = "hdf5")]
+#[path = "it/beside.rs"]
+mod beside;
+#[cfg(feature = "hdf5")]
 #[path = "support/cases.rs"]
 mod cases;
 #[cfg(feature = "hdf5")]

@@ -94,7 +94,8 @@ pub fn datasets_hdf5(path: impl AsRef<Path>) -> Result<Vec<String>, IoError> {
     let path = path.as_ref();
     let list = || {
         is_regular(path)?.ok_or(Refusal::NotFound)?;
-        let datasets = listed(&*open::to_read(path)?)?;
+        let file = open::to_read(path)?;
+        let datasets = listed(&file)?;
         let names = datasets
             .into_iter()
             .filter_map(|dataset| dataset.names.into_iter().next());
