@@ -496,6 +496,7 @@ pub fn load_hdf5_records<'a>(
                 key,
                 file: &*file,
                 library: library.as_ref().map(|(_, dataset)| dataset),
+                threads: None,
             };
             chunk::load(comm, &open, chunks, None, &dim_data, item, &mut bytes)?;
         }
