@@ -57,7 +57,8 @@ use tree::{Entry, Tree};
 /// wrong, and succeeds when it tries again.
 ///
 /// While a series is open, rank 0 holds a shared lock on the file: programs that use the HDF5 library can read it, and cannot
-/// open it to write; in the moment in which a series is opened they are told that it is locked. [`SaveHdf5`] replaces the file; the series then says so in its next append.
+/// open it to write; in the moment in which a series is opened they are told that it is locked. [`SaveHdf5`] replaces the file;
+/// the series then says so in its next append.
 ///
 /// The file is longer than what is in it while a series is open, by room that is not taken up. A program that looks at the length of
 /// the file, and only after many appends at the rest of it, is told that the file is cut off, and succeeds when it tries again.
