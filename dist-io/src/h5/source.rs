@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::num::NonZero;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -193,6 +194,8 @@ pub(super) enum Body {
 #[derive(Serialize, Deserialize)]
 struct Told {
     identity: Identity,
+    /// A name of the open file, on the machine of rank 0, that stays when the file's own becomes another one's.
+    held: String,
     found: Found,
     contents: Contents,
 }
@@ -220,6 +223,11 @@ impl Source {
             let (opened, contents) = Opened::look_up(path, key)?;
             let told = Told {
                 identity: opened.identity,
+                held: format!(
+                    "/proc/{}/fd/{}",
+                    std::process::id(),
+                    opened.file.as_raw_fd()
+                ),
                 found: opened.found.clone(),
                 contents,
             };
@@ -231,7 +239,15 @@ impl Source {
         let opened = match own {
             Some(opened) => Ok(held(opened)),
             None if by_library => Opened::new(path, key).map(held),
-            None => plain(path).map(|(file, identity)| (file, identity, None)),
+            None => {
+                let held = Path::new(&told.held);
+                let file = if is_still(held, told.identity) {
+                    plain(held).or_else(|_| plain(path))
+                } else {
+                    plain(path)
+                };
+                file.map(|(file, identity)| (file, identity, None))
+            }
         };
         let opened = opened.and_then(|(file, identity, library)| {
             if identity == told.identity {

@@ -87,7 +87,7 @@ fn while_saving(save: impl Fn(f64) + Sync, read: impl Fn() -> Vec<f64>) {
                     break;
                 }
                 save(f64::from(value));
-                std::thread::sleep(std::time::Duration::from_millis(3));
+                std::thread::sleep(std::time::Duration::from_millis(20));
             }
         });
         let seen = (0..40).map(|_| {
@@ -290,9 +290,12 @@ fn attributes_of_others_are_theirs() {
     for (name, text) in [("text.h5", true), ("number.h5", false)] {
         let path = folder.path().join(name);
         let file = File::create(&path).unwrap();
-        let builder = file.new_dataset_builder().empty::<f64>().shape(3);
-        let builder = builder.virtual_map("part.h5", "x", 3, all(), 3, all());
-        let dataset = builder.create("a").unwrap();
+        let dataset = {
+            // it would keep the file open
+            let builder = file.new_dataset_builder().empty::<f64>().shape(3);
+            let builder = builder.virtual_map("part.h5", "x", 3, all(), 3, all());
+            builder.create("a").unwrap()
+        };
         for name in ["save", "bounds", "dist_io_save", "dist_io_block"] {
             if text {
                 let text: hdf5_metno::types::VarLenUnicode = "theirs".parse().unwrap();

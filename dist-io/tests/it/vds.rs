@@ -175,7 +175,7 @@ fn saves_that_were_never_written_are_told() {
         .unwrap();
     let said = String::from_utf8_lossy(&forgotten.stderr);
     assert!(
-        said.contains("2 queued saves were not written, the first of them forgotten.h5:/a"),
+        said.contains("2 not written, the first of them forgotten.h5:/a"),
         "{said}"
     );
     assert!(!folder.path().join("forgotten.h5").exists());

@@ -194,11 +194,11 @@ impl<C: ?Sized> Drop for FileQueue<'_, C> {
             && !std::thread::panicking()
         {
             let saves = self.jobs.len();
-            let (path, name) = (first.path.display(), &first.name);
+            let (path, name) = (first.path.display(), first.name.trim_start_matches('/'));
             // nobody is left to tell when this fails
             let _ = writeln!(
                 io::stderr(),
-                "dist-io: {saves} queued saves were not written, the first of them {path}:/{name}: no fence came after them"
+                "dist-io: no fence came after queued saves: {saves} not written, the first of them {path}:/{name}"
             );
         }
     }
