@@ -11,7 +11,8 @@ use dist_maps::Distribution;
 use libfuzzer_sys::fuzz_target;
 
 /// One file for each process, in memory.
-static FILE: LazyLock<PathBuf> = LazyLock::new(|| PathBuf::from(format!("/dev/shm/hdf5_load.{}.h5", std::process::id())));
+static FILE: LazyLock<PathBuf> =
+    LazyLock::new(|| PathBuf::from(format!("/dev/shm/hdf5_load.{}.h5", std::process::id())));
 
 fn load<T: Element>(whole: &Distribution) {
     let comm = SingleComm::new();
@@ -19,7 +20,9 @@ fn load<T: Element>(whole: &Distribution) {
     if let Ok(part) = loaded {
         let elements: u64 = whole.global_shape().iter().product();
         assert_eq!(part.buffer().data().len() as u64, elements);
-        assert!(elements * size_of::<T>() as u64 <= std::fs::metadata(&*FILE).expect("the file").len());
+        assert!(
+            elements * size_of::<T>() as u64 <= std::fs::metadata(&*FILE).expect("the file").len()
+        );
     }
 }
 
