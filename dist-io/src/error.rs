@@ -28,6 +28,17 @@ pub enum IoError {
         /// Elements along it.
         given: u64,
     },
+    /// A dataset that would be larger than it may ever be.
+    #[cfg(feature = "hdf5")]
+    #[error("axis {axis}: {given} elements, the dataset may have {allowed} at most")]
+    MaxExtent {
+        /// The dimension.
+        axis: usize,
+        /// Elements along it.
+        given: u64,
+        /// Its limit.
+        allowed: u64,
+    },
     /// Chunks of more bytes than HDF5 allows.
     #[cfg(feature = "hdf5")]
     #[error("chunks of {given} bytes, allowed: {allowed}")]
@@ -154,6 +165,15 @@ pub enum IoError {
     NoHdf5Type {
         /// The element type.
         element: ElementType,
+    },
+    /// A field of a record that is not there, or not of this kind; or bytes that are no records.
+    #[cfg(feature = "hdf5")]
+    #[error("the field {field:?}: {message}")]
+    Record {
+        /// Its name; empty where records as a whole are meant.
+        field: String,
+        /// What is wrong.
+        message: String,
     },
     /// The dataset has another shape than the metadata describe.
     #[error(

@@ -4,12 +4,14 @@
 //! elements lie. What is much is done without it: every rank writes or reads its bytes there. So no parallel HDF5 is needed,
 //! thread ranks and MPI ranks do the same, and no lock of the library is held while elements move.
 
+mod append;
 mod attribute;
 mod chunk;
 mod create;
 mod dataset;
 mod element;
 mod ffi;
+mod limits;
 mod load;
 mod metadata;
 mod mode;
@@ -21,14 +23,18 @@ mod refusal;
 mod save;
 mod source;
 mod together;
+mod types;
 mod vds;
+mod verify;
 mod walk;
 mod way;
 mod writer;
 
-pub use attribute::AttributeValue;
+pub use append::Series;
+pub use attribute::{AttributeNumbers, AttributeValue};
 pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
+pub use limits::Limits;
 pub use load::{LoadHdf5, Wanted, load_hdf5};
 pub use mode::{ParseWriteModeError, WriteMode};
 #[cfg(feature = "hdf5-mpio")]
@@ -36,7 +42,9 @@ pub use mpio::{Causes, CollectiveIo, IoMode};
 pub use reader::Hdf5Reader;
 pub use refusal::Refusal;
 pub use save::{SaveHdf5, save_hdf5};
+pub use types::{Field, FieldType, Record, load_hdf5_records};
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+pub use verify::{Verified, verify};
 pub use walk::datasets_hdf5;
 pub use way::Way;
 pub use writer::Hdf5Writer;

@@ -17,7 +17,7 @@
 //! [`SharedFile`](dist_comm::SharedFile): thread ranks and MPI ranks do the same.
 //!
 //! # HDF5 datasets
-//! - bool (PyTables' too), `i8` to `i64`, `u8` to `u64`, `f16`, bfloat16, `f32`, `f64`, complex numbers as h5py writes them, codes of
+//! - bool (that of `PyTables` too), `i8` to `i64`, `u8` to `u64`, `f16`, bfloat16, `f32`, `f64`, complex numbers as h5py writes them, codes of
 //!   enumerations; both byte orders are read. Nothing is converted. What was never written is the fill value.
 //! - The library makes a dataset and says where its elements lie; every rank writes and reads there by itself. Chunks are filtered
 //!   in threads, outside the library's lock: shuffle, deflate (h5py's `gzip`), fletcher32; lzf is read too, and other filters go
@@ -51,9 +51,10 @@ pub use error::IoError;
 pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
-    AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Hdf5Reader, Hdf5Writer,
-    LoadHdf5, ParseWriteModeError, Refusal, SaveHdf5, Storage, Wanted, Way, WriteMode,
-    datasets_hdf5, inspect_hdf5, load_hdf5, save_hdf5,
+    AttributeNumbers, AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Field,
+    FieldType, Hdf5Reader, Hdf5Writer, Limits, LoadHdf5, ParseWriteModeError, Record, Refusal,
+    SaveHdf5, Series, Storage, Verified, Wanted, Way, WriteMode, datasets_hdf5, inspect_hdf5,
+    load_hdf5, load_hdf5_records, save_hdf5, verify,
 };
 #[cfg(feature = "hdf5-mpio")]
 pub use h5::{Causes, CollectiveIo, IoMode};
@@ -89,5 +90,6 @@ pub mod legate {
 /// The examples of `README.md`.
 #[cfg(all(doctest, feature = "hdf5"))]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../docs/series.md")]
 #[doc = include_str!("../docs/parts.md")]
 struct Readme;

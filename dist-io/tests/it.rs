@@ -53,5 +53,11 @@ mod python;
 #[path = "it/python_parts.rs"]
 mod python_parts;
 #[cfg(feature = "hdf5")]
+#[path = "it/series.rs"]
+mod series;
+#[cfg(feature = "hdf5")]
+#[path = "it/types.rs"]
+mod types;
+#[cfg(feature = "hdf5")]
 #[path = "it/vds.rs"]
 mod vds;

@@ -36,6 +36,9 @@ pub(super) struct Args {
     /// Files, parts of sets, prefixes of sets, datasets
     #[arg(required = true, value_name = "FILE")]
     files: Vec<OsString>,
+    /// Compare the elements of HDF5 datasets with the checksums that were saved with them
+    #[arg(long)]
+    contents: bool,
     /// How the answer is written
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -160,7 +163,7 @@ pub(super) fn run(args: &Args) -> Outcome {
             Place::Npy(path) => findings.push(npy_file(&path)),
             Place::Parts(paths) => parts(&paths, &mut findings),
             Place::Set(prefix) => prefixed(&prefix, &mut findings),
-            Place::Hdf5 { path, key } => hdf5_file(&path, key, &mut findings),
+            Place::Hdf5 { path, key } => hdf5_file(&path, key, args.contents, &mut findings),
             Place::Unknown(path) => {
                 let name = path.display().to_string();
                 let error = CliError::UnknownFile { path };
@@ -304,7 +307,7 @@ fn prefixed(prefix: &Path, findings: &mut Vec<Finding>) {
 }
 
 #[cfg(not(feature = "hdf5"))]
-fn hdf5_file(path: &Path, _: Option<String>, findings: &mut Vec<Finding>) {
+fn hdf5_file(path: &Path, _: Option<String>, _: bool, findings: &mut Vec<Finding>) {
     let error = CliError::NeedsHdf5 {
         path: path.to_owned(),
     };
@@ -315,7 +318,7 @@ fn hdf5_file(path: &Path, _: Option<String>, findings: &mut Vec<Finding>) {
 }
 
 #[cfg(feature = "hdf5")]
-fn hdf5_file(path: &Path, key: Option<String>, findings: &mut Vec<Finding>) {
+fn hdf5_file(path: &Path, key: Option<String>, contents: bool, findings: &mut Vec<Finding>) {
     use dist_io::Hdf5Reader;
 
     let keys = match key {
@@ -357,7 +360,38 @@ fn hdf5_file(path: &Path, key: Option<String>, findings: &mut Vec<Finding>) {
             }
             Err(error) => finding.unreadable = Some(error.to_string()),
         }
+        if contents && finding.unreadable.is_none() {
+            compare(&mut finding, path, &key);
+        }
         findings.push(finding);
+    }
+}
+
+/// Compares the elements of a dataset with its checksums.
+#[cfg(feature = "hdf5")]
+fn compare(finding: &mut Finding, path: &Path, key: &str) {
+    use dist_io::{IoError, Refusal, verify};
+
+    match verify(path, key, &dist_comm::SingleComm::new()) {
+        Ok(verified) => finding.notes.push(format!(
+            "{} of {} agree",
+            count(
+                usize::try_from(verified.sums).unwrap_or(usize::MAX),
+                "checksum"
+            ),
+            count(
+                usize::try_from(verified.bytes).unwrap_or(usize::MAX),
+                "byte"
+            ),
+        )),
+        Err(IoError::Hdf5 { refusal, .. }) => match *refusal {
+            Refusal::NoChecksums => finding
+                .notes
+                .push("it has no checksums: its elements were not compared".to_owned()),
+            refusal @ Refusal::Damaged { .. } => finding.broken = Some(refusal.to_string()),
+            refusal => finding.unreadable = Some(refusal.to_string()),
+        },
+        Err(error) => finding.unreadable = Some(error.to_string()),
     }
 }
 

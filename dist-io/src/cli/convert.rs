@@ -214,7 +214,11 @@ impl Args {
         let mut save = SaveHdf5::new(path).key(key);
         if let Source::Hdf5 { reader, .. } = source {
             for (name, value) in &reader.info().attributes {
-                save = save.attribute(name, value.clone());
+                if let dist_io::AttributeValue::Other(kind) = value {
+                    eprintln!("dap: the attribute {name:?} is left out: {kind}");
+                } else {
+                    save = save.attribute(name, value.clone());
+                }
             }
         }
         let mut writer = save.begin(wanted, source.element())?;

@@ -3,30 +3,67 @@
 use std::collections::BTreeMap;
 
 use hdf5_metno as hdf5;
-use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
+use hdf5_metno::types::{
+    FixedAscii, FixedUnicode, FloatSize, TypeDescriptor, VarLenAscii, VarLenUnicode,
+};
 use serde::{Deserialize, Serialize};
 
 use super::vds::{BOUNDS_ATTRIBUTE, SAVE_ATTRIBUTE};
-use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE};
+use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, types, verify};
 
 /// Attributes of this crate, which are not the user's.
-pub(super) const OWN_ATTRIBUTES: [&str; 4] = [
+pub(super) const OWN_ATTRIBUTES: [&str; 6] = [
     DIM_DATA_ATTRIBUTE,
     VERSION_ATTRIBUTE,
     SAVE_ATTRIBUTE,
     BOUNDS_ATTRIBUTE,
+    verify::SUMS,
+    verify::OF,
 ];
 
-/// The value of an attribute: one text or one number.
+/// The value of an attribute. What is read is written back as it was: in its kind, numbers in 64 bits save `f32`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AttributeValue {
     /// A text. h5py reads it as `str`.
     Text(String),
-    /// An integer of 64 bits.
+    /// An integer of 64 bits with a sign, or a shorter one.
     Integer(i64),
+    /// An integer of 64 bits without a sign, or a shorter one.
+    Unsigned(u64),
     /// A number of 64 bits.
     Real(f64),
+    /// A number of 32 bits, or a shorter one.
+    Single(f32),
+    /// A truth value, as h5py writes it.
+    Bool(bool),
+    /// A list of texts.
+    Texts(Vec<String>),
+    /// Numbers in C order, and how many of them along each dimension.
+    Array {
+        /// Extent per dimension.
+        shape: Vec<u64>,
+        /// The numbers.
+        values: AttributeNumbers,
+    },
+    /// Something else, by name: a record, a reference, nothing at all. It is read only: attaching it is an error.
+    Other(String),
+}
+
+/// The numbers of an attribute that is an array.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum AttributeNumbers {
+    /// As [`AttributeValue::Integer`].
+    Integer(Vec<i64>),
+    /// As [`AttributeValue::Unsigned`].
+    Unsigned(Vec<u64>),
+    /// As [`AttributeValue::Real`].
+    Real(Vec<f64>),
+    /// As [`AttributeValue::Single`].
+    Single(Vec<f32>),
+    /// As [`AttributeValue::Bool`].
+    Bool(Vec<bool>),
 }
 
 impl From<&str> for AttributeValue {
@@ -35,23 +72,48 @@ impl From<&str> for AttributeValue {
     }
 }
 
-impl From<String> for AttributeValue {
-    fn from(text: String) -> Self {
-        Self::Text(text)
+impl From<Vec<String>> for AttributeValue {
+    fn from(texts: Vec<String>) -> Self {
+        Self::Texts(texts)
     }
 }
 
-impl From<i64> for AttributeValue {
-    fn from(number: i64) -> Self {
-        Self::Integer(number)
+impl From<&[&str]> for AttributeValue {
+    fn from(texts: &[&str]) -> Self {
+        Self::Texts(texts.iter().map(|&text| text.to_owned()).collect())
     }
 }
 
-impl From<f64> for AttributeValue {
-    fn from(number: f64) -> Self {
-        Self::Real(number)
+macro_rules! from {
+    ($($type:ty: $one:ident),*) => {$(
+        impl From<$type> for AttributeValue {
+            fn from(value: $type) -> Self {
+                Self::$one(value)
+            }
+        }
+    )*};
+}
+from!(String: Text, i64: Integer, u64: Unsigned, f64: Real, f32: Single, bool: Bool);
+
+impl From<i32> for AttributeValue {
+    fn from(number: i32) -> Self {
+        Self::Integer(number.into())
     }
 }
+
+macro_rules! from_list {
+    ($($type:ty: $many:ident),*) => {$(
+        impl From<Vec<$type>> for AttributeValue {
+            fn from(values: Vec<$type>) -> Self {
+                Self::Array {
+                    shape: vec![values.len() as u64],
+                    values: AttributeNumbers::$many(values),
+                }
+            }
+        }
+    )*};
+}
+from_list!(i64: Integer, u64: Unsigned, f64: Real, f32: Single, bool: Bool);
 
 /// Gives a dataset an attribute.
 pub(super) fn attach(
@@ -66,15 +128,53 @@ pub(super) fn attach(
     if name.is_empty() || name.contains('\0') {
         return Err(wrong("no name for an attribute"));
     }
+    let text = |text: &String| -> Result<VarLenUnicode, Refusal> {
+        text.parse().map_err(|_| wrong("a text with a zero byte"))
+    };
     let attached = match value {
-        AttributeValue::Text(text) => {
-            let text: VarLenUnicode = text.parse().map_err(|_| wrong("a text with a zero byte"))?;
-            one(dataset, name, &text)
-        }
+        AttributeValue::Text(one_text) => one(dataset, name, &text(one_text)?),
         AttributeValue::Integer(number) => one(dataset, name, number),
+        AttributeValue::Unsigned(number) => one(dataset, name, number),
         AttributeValue::Real(number) => one(dataset, name, number),
+        AttributeValue::Single(number) => one(dataset, name, number),
+        AttributeValue::Bool(value) => one(dataset, name, value),
+        AttributeValue::Texts(texts) => {
+            let texts = texts.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+            many(dataset, name, &[texts.len() as u64], &texts)
+        }
+        AttributeValue::Array { shape, values } => match values {
+            AttributeNumbers::Integer(all) => many(dataset, name, shape, all),
+            AttributeNumbers::Unsigned(all) => many(dataset, name, shape, all),
+            AttributeNumbers::Real(all) => many(dataset, name, shape, all),
+            AttributeNumbers::Single(all) => many(dataset, name, shape, all),
+            AttributeNumbers::Bool(all) => many(dataset, name, shape, all),
+        },
+        AttributeValue::Other(kind) => return Err(wrong(&format!("{kind} cannot be written"))),
     };
     attached.map_err(|error| wrong(&error.to_string()))
+}
+
+fn many<T: hdf5::H5Type>(
+    dataset: &hdf5::Location,
+    name: &str,
+    shape: &[u64],
+    values: &[T],
+) -> hdf5::Result<()> {
+    let count = shape
+        .iter()
+        .try_fold(1_u64, |n, &extent| n.checked_mul(extent));
+    if count != Some(values.len() as u64) {
+        return Err(format!("{} values for a shape of {shape:?}", values.len()).into());
+    }
+    let extents = shape
+        .iter()
+        .map(|&n| usize::try_from(n).unwrap_or(usize::MAX));
+    let extents: Vec<usize> = extents.collect();
+    let attribute = dataset.new_attr::<T>().shape(extents).create(name)?;
+    if values.is_empty() {
+        return Ok(());
+    }
+    attribute.write_raw(values)
 }
 
 fn one<T: hdf5::H5Type>(dataset: &hdf5::Location, name: &str, value: &T) -> hdf5::Result<()> {
@@ -88,7 +188,7 @@ pub(super) fn names(dataset: &hdf5::Dataset) -> Result<Vec<String>, Refusal> {
     names.map_err(Refusal::library("ask for the attributes"))
 }
 
-/// The attributes of a dataset that are one text or one number, save those that say how it was distributed.
+/// The attributes of a dataset, save those that say how it was distributed.
 pub(super) fn attributes(
     dataset: &hdf5::Dataset,
 ) -> Result<BTreeMap<String, AttributeValue>, Refusal> {
@@ -97,47 +197,92 @@ pub(super) fn attributes(
         if OWN_ATTRIBUTES.contains(&name.as_str()) {
             continue;
         }
-        if let Ok(Some(value)) = value(dataset, &name) {
-            found.insert(name, value);
-        }
+        let value = value(dataset, &name)
+            .unwrap_or_else(|error| AttributeValue::Other(format!("unreadable: {error}")));
+        found.insert(name, value);
     }
     Ok(found)
 }
 
 /// Text as UTF-8, or else as Latin-1, which older programs write.
-fn decoded(bytes: &[u8]) -> String {
+pub(super) fn decoded(bytes: &[u8]) -> String {
     match str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
     }
 }
 
-/// The value of an attribute; `None` where it is neither one text nor one number.
-pub(super) fn value(dataset: &hdf5::Dataset, name: &str) -> hdf5::Result<Option<AttributeValue>> {
+/// The value of an attribute.
+pub(super) fn value(dataset: &hdf5::Dataset, name: &str) -> hdf5::Result<AttributeValue> {
     /// Longest text of a fixed length that is read, in bytes.
     const LONGEST: usize = 1024;
     let attribute = dataset.attr(name)?;
-    if !attribute.space()?.is_scalar() {
-        return Ok(None);
+    let space = attribute.space()?;
+    let ty = attribute.dtype()?;
+    if space.is_null() {
+        return Ok(AttributeValue::Other(
+            "nothing (a null dataspace)".to_owned(),
+        ));
     }
-    // bytes: the safe crate takes any for UTF-8
-    let text = |bytes: &[u8]| Some(AttributeValue::Text(decoded(bytes)));
-    Ok(match attribute.dtype()?.to_descriptor()? {
-        TypeDescriptor::VarLenUnicode => text(attribute.read_scalar::<VarLenUnicode>()?.as_bytes()),
-        TypeDescriptor::VarLenAscii => text(attribute.read_scalar::<VarLenAscii>()?.as_bytes()),
-        TypeDescriptor::FixedUnicode(len) if len <= LONGEST => {
-            text(attribute.read_scalar::<FixedUnicode<LONGEST>>()?.as_bytes())
+    if !types::is_describable(&ty) {
+        return Ok(AttributeValue::Other(types::named(&ty)));
+    }
+    let shape: Vec<u64> = space.shape().into_iter().map(|n| n as u64).collect();
+    let is_one = space.is_scalar();
+    let texts = |all: Vec<Vec<u8>>| {
+        let mut texts: Vec<String> = all.iter().map(|text| decoded(text)).collect();
+        match (is_one, texts.len()) {
+            (true, 1) => AttributeValue::Text(texts.remove(0)),
+            _ if shape.len() == 1 => AttributeValue::Texts(texts),
+            _ => AttributeValue::Other(format!("texts in {} dimensions", shape.len())),
         }
-        TypeDescriptor::FixedAscii(len) if len <= LONGEST => {
-            text(attribute.read_scalar::<FixedAscii<LONGEST>>()?.as_bytes())
+    };
+    macro_rules! bytes {
+        ($type:ty) => {
+            raw::<$type>(&attribute)?
+                .iter()
+                .map(|text| text.as_bytes().to_vec())
+                .collect()
+        };
+    }
+    macro_rules! numbers {
+        ($kind:ident, $all:expr) => {{
+            let all = $all;
+            if is_one && all.len() == 1 {
+                AttributeValue::$kind(all[0])
+            } else {
+                AttributeValue::Array {
+                    shape: shape.clone(),
+                    values: AttributeNumbers::$kind(all),
+                }
+            }
+        }};
+    }
+    Ok(match ty.to_descriptor()? {
+        TypeDescriptor::VarLenUnicode => texts(bytes!(VarLenUnicode)),
+        TypeDescriptor::VarLenAscii => texts(bytes!(VarLenAscii)),
+        TypeDescriptor::FixedUnicode(len) if len <= LONGEST => texts(bytes!(FixedUnicode<LONGEST>)),
+        TypeDescriptor::FixedAscii(len) if len <= LONGEST => texts(bytes!(FixedAscii<LONGEST>)),
+        TypeDescriptor::Integer(_) => numbers!(Integer, raw::<i64>(&attribute)?),
+        TypeDescriptor::Unsigned(_) => numbers!(Unsigned, raw::<u64>(&attribute)?),
+        TypeDescriptor::Float(FloatSize::U8) => numbers!(Real, raw::<f64>(&attribute)?),
+        TypeDescriptor::Float(_) => numbers!(Single, raw::<f32>(&attribute)?),
+        // as the codes that they are: a `bool` of another value would be none
+        TypeDescriptor::Boolean => {
+            let codes = raw::<i8>(&attribute)?;
+            numbers!(
+                Bool,
+                codes.into_iter().map(|code| code != 0).collect::<Vec<_>>()
+            )
         }
-        TypeDescriptor::Integer(_) => Some(AttributeValue::Integer(attribute.read_scalar()?)),
-        TypeDescriptor::Float(_) => Some(AttributeValue::Real(attribute.read_scalar()?)),
-        // what has no place in 64 bits with a sign is left out rather than changed
-        TypeDescriptor::Unsigned(_) => {
-            let number = attribute.read_scalar::<u64>()?;
-            i64::try_from(number).ok().map(AttributeValue::Integer)
-        }
-        _ => None,
+        _ => AttributeValue::Other(types::named(&ty)),
     })
+}
+
+/// All elements of an attribute.
+fn raw<T: hdf5::H5Type>(attribute: &hdf5::Attribute) -> hdf5::Result<Vec<T>> {
+    if attribute.size() == 0 {
+        return Ok(Vec::new());
+    }
+    attribute.read_raw()
 }

@@ -8,6 +8,7 @@
 
 mod filter;
 mod fletcher;
+mod grow;
 mod lzf;
 mod pieces;
 mod read;
@@ -22,7 +23,8 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use super::dataset::how;
 
-pub(super) use filter::{Filter, filter_names};
+pub(super) use filter::{Filter, filter_names, filters_of};
+pub(super) use grow::{Grown, Known, Rows};
 pub(super) use read::{Open, load};
 pub(super) use write::{Target, save};
 

@@ -13,8 +13,8 @@ use super::attribute::{AttributeValue, attributes, names as attribute_names, val
 use super::chunk::filter_names;
 use super::metadata::Saved;
 use super::source::Opened;
-use super::together::refused;
-use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, metadata};
+use super::together::{is_regular, names, refused};
+use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, metadata, open, types};
 use crate::IoError;
 use crate::layout::shape_text;
 
@@ -82,6 +82,8 @@ pub struct DatasetInfo {
     pub element: ElementType,
     /// Whether the elements are the codes of an enumeration, which [`LoadHdf5::codes`](crate::LoadHdf5::codes) asks for.
     pub is_enumeration: bool,
+    /// The names of an enumeration's codes, in the order of the file.
+    pub members: Vec<(String, i128)>,
     /// The byte order of the elements; this machine's where they are single bytes.
     pub byte_order: ByteOrder,
     /// How the elements are stored; with an offset, whoever can read a file can read them.
@@ -96,7 +98,7 @@ pub struct DatasetInfo {
     pub repairs: Vec<String>,
     /// The version of the protocol that it is of.
     pub version: Option<ProtocolVersion>,
-    /// The other attributes that are single texts or numbers, by name.
+    /// The other attributes, by name; [`AttributeValue::Other`] where one is neither text nor number.
     pub attributes: BTreeMap<String, AttributeValue>,
 }
 
@@ -129,6 +131,12 @@ impl Opened {
         Ok(DatasetInfo {
             element: found.element()?,
             is_enumeration: found.is_enumeration,
+            members: if found.is_enumeration {
+                let ty = self.dataset.dtype();
+                types::members(&ty.map_err(Refusal::library("ask for the element type"))?)?
+            } else {
+                Vec::new()
+            },
             shape: found.shape,
             byte_order: found.byte_order,
             storage: found.storage,
@@ -194,22 +202,42 @@ impl Found {
     }
 }
 
+/// Opens a file to read it, and a dataset in it, of whatever type.
+pub(super) fn opened(path: &Path, key: &str) -> Result<(hdf5::File, hdf5::Dataset), Refusal> {
+    let names = names(key)?;
+    is_regular(path)?.ok_or(Refusal::NotFound)?;
+    let file = open::to_read(path)?;
+    let dataset = walk(&file, &names)?;
+    Ok((file, dataset))
+}
+
 /// What there is to know of a dataset in a file of so many bytes.
 pub(super) fn describe(dataset: &hdf5::Dataset, bytes: u64) -> Result<Found, Refusal> {
+    let ty = dataset
+        .dtype()
+        .map_err(Refusal::library("ask for the element type"))?;
+    let stored = element::stored(&ty)?;
+    let mut found = unread(dataset, bytes, stored.element.size())?;
+    found.element = stored.element.to_string();
+    found.byte_order = stored.byte_order;
+    found.is_enumeration = stored.is_enumeration;
+    Ok(found)
+}
+
+/// What there is to know of a dataset but its elements, which are of so many bytes.
+pub(super) fn unread(dataset: &hdf5::Dataset, bytes: u64, item: usize) -> Result<Found, Refusal> {
     let ask = Refusal::library;
     let space = dataset.space().map_err(ask("ask for the shape"))?;
     if space.is_null() {
         return Err(Refusal::NullDataspace);
     }
     let shape: Vec<u64> = space.shape().into_iter().map(|n| n as u64).collect();
-    let ty = dataset.dtype().map_err(ask("ask for the element type"))?;
-    let stored = element::stored(&ty)?;
     let storage = storage(dataset)?;
     if let Storage::Contiguous {
         offset: Some(offset),
     } = storage
     {
-        let size = stored.element.size() as u64;
+        let size = item as u64;
         let len = shape.iter().try_fold(size, |len, &n| len.checked_mul(n));
         let expected = len.and_then(|len| len.checked_add(offset));
         let expected = expected.unwrap_or(u64::MAX);
@@ -227,9 +255,9 @@ pub(super) fn describe(dataset: &hdf5::Dataset, bytes: u64) -> Result<Found, Ref
     });
     Ok(Found {
         shape,
-        element: stored.element.to_string(),
-        byte_order: stored.byte_order,
-        is_enumeration: stored.is_enumeration,
+        element: String::new(),
+        byte_order: ByteOrder::NATIVE,
+        is_enumeration: false,
         storage,
         dim_data,
     })
@@ -285,8 +313,18 @@ pub(super) fn walk(file: &hdf5::File, names: &[&str]) -> Result<hdf5::Dataset, R
             (_, false) => return Err(Refusal::NotAGroup { at: path }),
         }
     }
-    file.dataset(&path)
-        .map_err(Refusal::library("open the dataset"))
+    file.dataset(&path).map_err(|error| {
+        // a library knows no class of a later one
+        let message = error.to_string();
+        if message.contains("datatype class") || message.contains("for datatype message") {
+            return Refusal::ElementType {
+                given:
+                    "of a type that this HDF5 library does not know (native complex numbers are of HDF5 2.0)"
+                        .to_owned(),
+            };
+        }
+        Refusal::library("open the dataset")(error)
+    })
 }
 
 /// How a dataset was made.
@@ -325,7 +363,7 @@ pub(super) fn attribute(
         return Ok(None);
     }
     Ok(Some(match value(dataset, name) {
-        Ok(Some(AttributeValue::Text(text))) => Ok(text),
+        Ok(AttributeValue::Text(text)) => Ok(text),
         Ok(_) => Err(format!("{name} is no text")),
         Err(error) => Err(error.to_string()),
     }))

@@ -7,7 +7,7 @@ use hdf5_metno::types::{FloatSize, H5Type, IntSize, TypeDescriptor};
 use num_complex::Complex;
 
 use super::ffi::{self, FloatFormat};
-use super::{ByteOrder, Refusal};
+use super::{ByteOrder, Refusal, types};
 
 /// Whether elements have a type in a file.
 pub(super) fn has_type(element: ElementType) -> bool {
@@ -62,7 +62,7 @@ pub(super) struct Stored {
 /// The element type of a type in a file.
 pub(super) fn stored(ty: &Datatype) -> Result<Stored, Refusal> {
     let refused = || Refusal::ElementType {
-        given: ty.to_string(),
+        given: types::named(ty),
     };
     let order = |element: ElementType| match ty.byte_order() {
         _ if element.size() == 1 => Ok(ByteOrder::NATIVE),
@@ -76,12 +76,40 @@ pub(super) fn stored(ty: &Datatype) -> Result<Stored, Refusal> {
     } else {
         ffi::is_bit_field(ty).then_some(ElementType::Bool)
     };
+    if let Some(element) = types::complex(ty) {
+        let native = types::ffi::class(ty) == types::ffi::Class::Complex;
+        let parts = if native {
+            Some(types::ffi::base(ty)?)
+        } else {
+            None
+        };
+        let ordinary = match &parts {
+            Some(part) => ffi::float_format(part) == ieee(element.word_size()),
+            None => is_ordinary(ty, element),
+        };
+        let byte_order = match parts.as_ref().unwrap_or(ty).byte_order() {
+            Order::LittleEndian => ByteOrder::Little,
+            Order::BigEndian => ByteOrder::Big,
+            _ => return Err(refused()),
+        };
+        if !ordinary {
+            return Err(refused());
+        }
+        return Ok(Stored {
+            element,
+            byte_order,
+            is_enumeration: false,
+        });
+    }
     if let Some(element) = undescribed {
         return Ok(Stored {
             element,
             byte_order: order(element)?,
             is_enumeration: false,
         });
+    }
+    if !types::is_describable(ty) {
+        return Err(refused());
     }
     let described = ty.to_descriptor().map_err(|_| refused())?;
     let (described, is_enumeration) = match described {

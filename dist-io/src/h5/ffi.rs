@@ -8,6 +8,7 @@ use hdf5_metno::{Dataset, Dataspace, Datatype, h5check};
 use hdf5_metno_sys::h5::{herr_t, hsize_t};
 use hdf5_metno_sys::h5d::{H5D_fill_value_t, H5Dread, H5Dread_chunk1, H5Dwrite_chunk};
 use hdf5_metno_sys::h5i::hid_t;
+use hdf5_metno_sys::h5o::H5O_info1_t;
 use hdf5_metno_sys::h5p::{H5P_DEFAULT, H5Pfill_value_defined, H5Pget_fill_value};
 use hdf5_metno_sys::h5s::H5S_ALL;
 use hdf5_metno_sys::h5t::{
@@ -24,6 +25,8 @@ unsafe extern "C" {
         offset: *const hsize_t,
         bytes: *mut hsize_t,
     ) -> herr_t;
+    // In every library since 1.8, and under this name since 1.10.3.
+    fn H5Oget_info1(object: hid_t, info: *mut H5O_info1_t) -> herr_t;
 }
 
 /// Where the parts of a floating-point number lie, in bits from the lowest one.
@@ -280,4 +283,17 @@ pub(super) fn is_bit_field(ty: &Datatype) -> bool {
     let found = sync(|| unsafe { H5Tdetect_class(id, H5T_class_t::H5T_BITFIELD) });
     // a compound with a bit field in it has no precision
     found > 0 && ty.size() == 1 && precision(ty) == 8
+}
+
+/// Byte of the file at which the header of a dataset lies.
+pub(super) fn header_address(dataset: &Dataset) -> Result<u64, Refusal> {
+    let id = dataset.id();
+    let mut info = H5O_info1_t::default();
+    let asked = sync(|| {
+        // SAFETY: the dataset is kept open, the library's lock is held, and the pointer is that of a place for the answer (reference
+        // manual, H5Oget_info1).
+        h5check(unsafe { H5Oget_info1(id, &raw mut info) })
+    });
+    asked.map_err(Refusal::library("look at the dataset"))?;
+    Ok(info.addr)
 }

@@ -31,7 +31,7 @@ pub enum Wanted<'a> {
 
 impl Wanted<'_> {
     /// What every rank has to ask for alike.
-    fn kind(self) -> &'static str {
+    pub(super) fn kind(self) -> &'static str {
         match self {
             Self::AsSaved => "as saved",
             Self::Distribution(_) => "a distribution",
@@ -263,7 +263,7 @@ impl Source {
 }
 
 /// This rank's part, and the distribution of all where theirs make one. Collective.
-fn placed(
+pub(super) fn placed(
     comm: &(impl Communicator + ?Sized),
     found: &Found,
     wanted: Wanted<'_>,
@@ -313,7 +313,7 @@ fn placed(
 }
 
 /// Zeros for a part, in C order.
-fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T>), IoError> {
+pub(super) fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T>), IoError> {
     let too_large = IoError::Overflow {
         what: "number of elements of a part",
     };

@@ -159,6 +159,14 @@ pub enum Refusal {
         /// Why not.
         message: String,
     },
+    /// A name of a code, or a code, that cannot be in an enumeration.
+    #[error("the member {name:?}: {message}")]
+    Member {
+        /// The name.
+        name: String,
+        /// Why not.
+        message: String,
+    },
     /// The elements are the codes of an enumeration, which are read where [`LoadHdf5::codes`](crate::LoadHdf5::codes) asks for them.
     #[error(
         "the elements are the codes of an enumeration, which have to be asked for (LoadHdf5::codes)"
@@ -195,6 +203,35 @@ pub enum Refusal {
         covered: u64,
         /// Elements of the dataset.
         size: u64,
+    },
+    /// More than the reader allows a file to ask for.
+    #[error("{given} {what}, allowed: {allowed}")]
+    Limit {
+        /// What is counted.
+        what: String,
+        /// What the file asks for.
+        given: u64,
+        /// The reader's limit.
+        allowed: u64,
+    },
+    /// Bytes of a dataset that are not those that were saved.
+    #[error("bytes {from} to {to} of the file are not those that were saved: {message}")]
+    Damaged {
+        /// The first byte of the piece, or of the chunks, that is wrong.
+        from: u64,
+        /// The byte behind it.
+        to: u64,
+        /// What is known of it.
+        message: String,
+    },
+    /// The dataset was saved without checksums.
+    #[error("the dataset has no checksums")]
+    NoChecksums,
+    /// A file or a dataset that cannot be appended to in place.
+    #[error("it cannot be appended to: {message}")]
+    NotGrowable {
+        /// Why not.
+        message: String,
     },
     /// The dataset does not say how it was distributed.
     #[error("the dataset has no attribute \"dim_data\": give a distribution")]

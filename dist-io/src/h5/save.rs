@@ -7,22 +7,27 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use dap_protocol::{
-    DistBuffer, DistributedArray, ElementType, HostBuffer, LocalBuffer, Order, ProtocolVersion,
+    DimData, DistBuffer, DistributedArray, ElementType, HostBuffer, LocalBuffer, Order,
+    ProtocolVersion,
 };
 use dist_comm::agree::agree;
 use dist_comm::{Communicator, FileMode, SharedFileOps};
+use dist_maps::Distribution;
 use hdf5_metno as hdf5;
 use hdf5_metno::dataset::{AllocTime, FillTime};
-use hdf5_metno::{Dataset, Datatype};
+use hdf5_metno::{Dataset, Datatype, Extent, SimpleExtents};
 use serde::{Deserialize, Serialize};
 
-use super::attribute::AttributeValue;
+use super::attribute::{AttributeValue, attach};
 use super::chunk::{self, CHUNK_BYTES, Chunks, Filter, LISTED_TO_WRITE, Place, Target};
 use super::create::{check_free, close, contiguous, describe, extents, offset_of, shaped};
 #[cfg(feature = "hdf5-mpio")]
 use super::mpio;
 use super::together::{by_rank_0, names, same};
-use super::{DEFAULT_KEY, Refusal, Way, WriteMode, element, metadata, open};
+use super::types::Record;
+use super::{
+    ByteOrder, DEFAULT_KEY, Refusal, Way, WriteMode, element, metadata, open, types, verify,
+};
 use crate::publish::{Claim, Existing, Pending};
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, write_elements};
 
@@ -76,10 +81,15 @@ pub struct SaveHdf5 {
     mode: WriteMode,
     pub(super) way: Way,
     chunk: Option<Vec<u64>>,
+    max_shape: Option<Vec<Option<u64>>>,
     shuffle: bool,
     deflate: Option<u8>,
     fletcher32: bool,
     pub(super) attributes: Vec<(String, AttributeValue)>,
+    byte_order: ByteOrder,
+    checksums: bool,
+    record: Option<Record>,
+    members: Vec<(String, i128)>,
 }
 
 impl SaveHdf5 {
@@ -91,10 +101,15 @@ impl SaveHdf5 {
             mode: WriteMode::default(),
             way: Way::default(),
             chunk: None,
+            max_shape: None,
             shuffle: false,
             deflate: None,
             fletcher32: false,
             attributes: Vec::new(),
+            byte_order: ByteOrder::NATIVE,
+            checksums: false,
+            record: None,
+            members: Vec::new(),
         }
     }
 
@@ -123,6 +138,20 @@ impl SaveHdf5 {
         self
     }
 
+    /// With room to grow: of each dimension the largest extent that it may ever have, `None` where there is no limit. A
+    /// [`Series`](super::Series) appends to it, and h5py's `resize` changes it.
+    ///
+    /// Such an array is in chunks, of at most 1 MiB unless [`chunk`](Self::chunk) says how large. How it was distributed is not
+    /// kept, as that would be wrong once it grows: it is loaded in a distribution of the caller's.
+    pub fn max_shape(mut self, max: impl Into<Vec<Option<u64>>>) -> Self {
+        self.max_shape = Some(max.into());
+        self
+    }
+
+    pub(super) fn has_max_shape(&self) -> bool {
+        self.max_shape.is_some()
+    }
+
     /// Bytes of equal significance together, which compresses better: the filter `shuffle`.
     ///
     /// A filter without [`chunk`](Self::chunk) chooses chunks of at most 1 MiB.
@@ -141,6 +170,45 @@ impl SaveHdf5 {
     pub fn fletcher32(mut self, fletcher32: bool) -> Self {
         self.fletcher32 = fletcher32;
         self
+    }
+
+    /// In this byte order; without this in that of the machine.
+    pub fn byte_order(mut self, byte_order: ByteOrder) -> Self {
+        self.byte_order = byte_order;
+        self
+    }
+
+    /// With checksums of its pieces, or of its chunks, which [`verify`](super::verify()) compares with what is in the file, at any
+    /// time. What was written is read once more for them; a dataset with checksums cannot be appended to.
+    pub fn checksums(mut self, checksums: bool) -> Self {
+        self.checksums = checksums;
+        self
+    }
+
+    /// As records, or as texts of a fixed length: the elements are bytes, the last dimension of the array is as long as a record
+    /// and not distributed, and the dataset has the others. Records are saved in one piece, without filters.
+    pub fn record(mut self, record: Record) -> Self {
+        self.record = Some(record);
+        self
+    }
+
+    /// As the codes of an enumeration with these names. The elements are integers; codes without a name stay what they are.
+    /// [`LoadHdf5::codes`](super::LoadHdf5::codes) reads them, and [`inspect_hdf5`](super::inspect_hdf5) the names.
+    pub fn enumeration<N: Into<String>, C: Into<i128>>(
+        mut self,
+        members: impl IntoIterator<Item = (N, C)>,
+    ) -> Self {
+        let members = members.into_iter();
+        self.members = members
+            .map(|(name, code)| (name.into(), code.into()))
+            .collect();
+        self
+    }
+
+    /// Whether elements go into the file as they are, and nothing is kept beside them.
+    pub(super) fn is_plain(&self) -> bool {
+        let order = self.byte_order == ByteOrder::NATIVE;
+        order && !self.checksums && self.record.is_none() && self.members.is_empty()
     }
 
     /// With an attribute of the dataset, units for example.
@@ -193,12 +261,19 @@ impl SaveHdf5 {
         let distribution = metadata::whole(&parts)?;
         let shape = distribution.global_shape();
         let (layout, filters) = self.layout(shape, element.size())?;
+        self.check_record(element, &distribution, &layout)?;
         let plan = IoPlan::new(&distribution, element.size(), layout, Direction::Write)?;
         // from here on there are files
         let mut pending = None;
         let mut made = None;
         let begun = by_rank_0(comm, path, key, || {
-            let ty = element::in_file(element)?;
+            let (ty, parts) = match &self.record {
+                None => (
+                    types::to_write(element, self.byte_order, &self.members)?,
+                    parts,
+                ),
+                Some(record) => (record.to_type()?, parts.iter().map(without_last).collect()),
+            };
             let text = metadata::to_text(&parts)?;
             let (file, library) = self.open()?;
             let (room, dataset) = self.create(library, &ty, &plan, &filters, &text)?;
@@ -217,7 +292,11 @@ impl SaveHdf5 {
             pending = Some(file);
             Ok(begun)
         })?;
-        let bytes = agree(comm, bytes_of(part.buffer(), element))?;
+        let mut bytes = agree(comm, bytes_of(part.buffer(), element))?;
+        if self.byte_order != ByteOrder::NATIVE && element.size() > 1 {
+            let words = bytes.to_mut().chunks_exact_mut(element.word_size());
+            words.for_each(<[u8]>::reverse);
+        }
         let open = |path: &[u8]| {
             let path = Path::new(OsStr::from_bytes(path));
             comm.open_shared(path, FileMode::ReadWrite)
@@ -246,18 +325,21 @@ impl SaveHdf5 {
                 chunk::save(comm, (path, key), &plan, &filters, &target, &bytes)?
             }
         };
+        by_rank_0(comm, path, "", || match made.take() {
+            Some((file, dataset)) => close(file, dataset),
+            None => Ok(()),
+        })?;
+        if self.checksums {
+            let pending = Path::new(OsStr::from_bytes(&begun.path));
+            verify::keep(comm, (path, key), pending)?;
+        }
         by_rank_0(comm, path, "", || {
-            if let Some((file, dataset)) = made.take() {
-                close(file, dataset)?;
-            }
-            match pending.take() {
-                Some(pending) => Ok(pending.publish()?),
-                // this is rank 0, which began it; never a success without a file
-                None => Err(Refusal::Library {
-                    operation: "publish".to_owned(),
-                    message: "there is no file".to_owned(),
-                }),
-            }
+            // this is rank 0, which began it; never a success without a file
+            let missing = || Refusal::Library {
+                operation: "publish".to_owned(),
+                message: "there is no file".to_owned(),
+            };
+            Ok(pending.take().ok_or_else(missing)?.publish()?)
         })?;
         Ok(report)
     }
@@ -265,8 +347,13 @@ impl SaveHdf5 {
     /// What ranks have to agree on beside path, key and mode.
     fn text(&self) -> String {
         let mut text = format!(
-            "way {}, chunk {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
-            self.way, self.chunk, self.shuffle, self.deflate, self.fletcher32
+            "way {}, chunk {:?}, largest shape {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
+            self.way, self.chunk, self.max_shape, self.shuffle, self.deflate, self.fletcher32
+        );
+        let _ = write!(
+            text,
+            ", {:?}, checksums {}, members {:?}, record {:?}",
+            self.byte_order, self.checksums, self.members, self.record
         );
         for (name, value) in &self.attributes {
             // writing to a text does not fail
@@ -299,6 +386,7 @@ impl SaveHdf5 {
         item: usize,
     ) -> Result<(FileLayout, Vec<Filter>), IoError> {
         let filters = self.filters()?;
+        self.check_limits(shape)?;
         let chunk = match &self.chunk {
             Some(chunk) if chunk.len() != shape.len() => {
                 return Err(IoError::Dimensions {
@@ -309,10 +397,13 @@ impl SaveHdf5 {
             }
             // more than the array's extents is not allowed where these cannot grow
             Some(chunk) => {
-                let axes = chunk.iter().zip(shape);
-                axes.map(|(&n, &size)| n.min(size.max(1))).collect()
+                let axes = chunk.iter().zip(shape).enumerate();
+                axes.map(|(axis, (&n, &size))| n.min(self.limit(axis, size).max(1)))
+                    .collect()
             }
-            None if filters.is_empty() => return Ok((FileLayout::Contiguous, filters)),
+            None if filters.is_empty() && self.max_shape.is_none() => {
+                return Ok((FileLayout::Contiguous, filters));
+            }
             None => chosen(shape, item),
         };
         if shape.is_empty() {
@@ -328,6 +419,73 @@ impl SaveHdf5 {
             });
         }
         Ok((FileLayout::Chunked { chunk }, filters))
+    }
+
+    /// The largest extent that a dimension of this size may ever have.
+    fn limit(&self, axis: usize, size: u64) -> u64 {
+        match &self.max_shape {
+            None => size,
+            Some(max) => max.get(axis).copied().flatten().unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Checks that what is saved as records are such.
+    fn check_record(
+        &self,
+        element: ElementType,
+        distribution: &Distribution,
+        layout: &FileLayout,
+    ) -> Result<(), IoError> {
+        let Some(record) = &self.record else {
+            return Ok(());
+        };
+        let wrong = |message: String| IoError::Record {
+            field: String::new(),
+            message,
+        };
+        if *layout != FileLayout::Contiguous {
+            return Err(wrong(
+                "records are saved in one piece, without chunks".to_owned(),
+            ));
+        }
+        if element != ElementType::U8 || !self.members.is_empty() {
+            return Err(wrong(format!(
+                "records are saved from bytes (u8), not from {element}"
+            )));
+        }
+        let last = distribution.global_shape().last().copied();
+        let axis = distribution.axes().last();
+        let whole = axis.is_some_and(|axis| axis.ranks() == 1);
+        if last != Some(record.bytes as u64) || !whole {
+            return Err(wrong(format!(
+                "the last dimension is a record of {} bytes, and not distributed",
+                record.bytes
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_limits(&self, shape: &[u64]) -> Result<(), IoError> {
+        let Some(max) = &self.max_shape else {
+            return Ok(());
+        };
+        if max.len() != shape.len() {
+            return Err(IoError::Dimensions {
+                what: "the largest shape",
+                given: max.len(),
+                allowed: shape.len(),
+            });
+        }
+        for (axis, (max, &given)) in max.iter().zip(shape).enumerate() {
+            if let Some(allowed) = max.filter(|&max| given > max) {
+                return Err(IoError::MaxExtent {
+                    axis,
+                    given,
+                    allowed,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Begins the new file, which is not yet known by its name. By rank 0.
@@ -363,7 +521,10 @@ impl SaveHdf5 {
         dim_data: &str,
     ) -> Result<(Room, Option<(hdf5::File, Dataset)>), Refusal> {
         let key = self.free(&file)?;
-        let shape = plan.distribution().global_shape();
+        let mut shape = plan.distribution().global_shape();
+        if self.record.is_some() {
+            shape = &shape[..shape.len().saturating_sub(1)];
+        }
         let FileLayout::Chunked { chunk } = plan.layout() else {
             let dataset = contiguous(&file, &key, ty, shape)?;
             describe(&dataset, dim_data, &self.attributes)?;
@@ -373,6 +534,7 @@ impl SaveHdf5 {
         };
         let in_place = self.way == Way::Offsets
             && filters.is_empty()
+            && self.max_shape.is_none()
             && file.userblock() == 0
             && chunk::count(shape, chunk) <= LISTED_TO_WRITE;
         let known: Vec<_> = filters.iter().map(|filter| filter.known()).collect();
@@ -383,15 +545,37 @@ impl SaveHdf5 {
         };
         let builder = file
             .new_dataset_builder()
-            .fill_time(FillTime::Never)
+            .fill_time(match self.max_shape {
+                // what others add to it and do not write is the fill value
+                Some(_) => FillTime::IfSet,
+                None => FillTime::Never,
+            })
             .chunk(extents(chunk)?)
             .set_filters(&known)
             .alloc_time(Some(when))
             .empty_as(ty);
-        let dataset = shaped(builder, shape)?
+        let shaped = match &self.max_shape {
+            None => shaped(builder, shape)?,
+            Some(max) => {
+                let max = max.iter().map(|max| match max {
+                    None => Ok(None),
+                    Some(max) => Ok(extents(&[*max])?.first().copied()),
+                });
+                let max = max.collect::<Result<Vec<_>, Refusal>>()?;
+                let both = extents(shape)?.into_iter().zip(max);
+                builder.shape(SimpleExtents::from_vec(both.map(Extent::from).collect()))
+            }
+        };
+        let dataset = shaped
             .create(key.as_str())
             .map_err(Refusal::library("make the dataset"))?;
-        describe(&dataset, dim_data, &self.attributes)?;
+        if self.max_shape.is_none() {
+            describe(&dataset, dim_data, &self.attributes)?;
+        } else {
+            for (name, value) in &self.attributes {
+                attach(&dataset, name, value)?;
+            }
+        }
         if !in_place {
             return Ok((Room::Library, Some((file, dataset))));
         }
@@ -438,6 +622,12 @@ where
 {
     let save = SaveHdf5::new(path).key(key).mode(mode);
     save.save(array, comm)
+}
+
+/// The metadata of records as a dataset has them: without the dimension of their bytes.
+fn without_last(part: &DimData) -> DimData {
+    let dims: Vec<_> = part.iter().cloned().collect();
+    DimData::new(dims[..dims.len().saturating_sub(1)].to_vec())
 }
 
 /// A file with an empty dataset in it, as rank 0 tells the others of it.

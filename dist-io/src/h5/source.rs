@@ -490,7 +490,7 @@ pub(super) fn is_changed(error: &IoError) -> bool {
 }
 
 /// Reads a part by itself, run by run: so many bytes from an offset of the array on. Local.
-fn read_part<E>(
+pub(super) fn read_part<E>(
     mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     dim_data: &DimData,
     item: usize,
@@ -508,7 +508,7 @@ where
 }
 
 /// Copies from all elements of an array.
-fn copy_from(all: &[u8], offset: u64, to: &mut [u8]) -> Result<(), IoError> {
+pub(super) fn copy_from(all: &[u8], offset: u64, to: &mut [u8]) -> Result<(), IoError> {
     let short = || IoError::BufferLength {
         given: all.len(),
         allowed: usize::try_from(offset)

@@ -66,6 +66,13 @@ impl SaveHdf5 {
                 allowed: "in one piece".to_owned(),
             }));
         }
+        if !self.is_plain() {
+            return Err(refused(Refusal::Storage {
+                storage: "as records or codes, in a byte order of its own, or with checksums"
+                    .to_owned(),
+                allowed: "as plain elements".to_owned(),
+            }));
+        }
         let plan = IoPlan::new(distribution, element.size(), layout, Direction::Write)?;
         let parts = (0..distribution.ranks()).map(|rank| distribution.dim_data(rank));
         let parts = parts.collect::<Result<Vec<DimData>, _>>()?;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use dist_comm::{Communicator, ThreadComm};
-use dist_io::{SaveHdf5, Wanted, inspect_hdf5, load_hdf5};
+use dist_io::{IoError, SaveHdf5, Storage, Wanted, inspect_hdf5, load_hdf5};
 use dist_maps::Distribution;
 
 use crate::support::{dap, files, four, number, part, save_parts, save_whole, temporary};
@@ -361,4 +361,44 @@ fn chunks_are_converted_within_a_budget_and_attributes_are_kept() {
     dap(folder.path(), "convert all.h5:/a other.h5:/b").ok();
     let info = dist_io::inspect_hdf5(folder.path().join("other.h5"), "b").unwrap();
     assert_eq!(info.attributes["units"], "K".into());
+}
+
+#[test]
+fn contents_are_compared_with_checksums() {
+    let folder = temporary();
+    let path = folder.path().join("sums.h5");
+    let rows = Distribution::over(2)
+        .shape([40, 3])
+        .block(0)
+        .build()
+        .unwrap();
+    ThreadComm::run(2, |comm| {
+        for (key, sums) in [("with", true), ("without", false)] {
+            let mine = part(&rows, comm.rank(), number);
+            SaveHdf5::new(&path)
+                .key(key)
+                .checksums(sums)
+                .save(&mine, comm)?;
+        }
+        Ok::<_, IoError>(())
+    })
+    .unwrap();
+    let text = dap(folder.path(), "check --contents sums.h5").ok();
+    assert!(
+        text.contains("note: 1 checksum of 960 bytes agree"),
+        "{text}"
+    );
+    assert!(text.contains("note: it has no checksums"), "{text}");
+    let Storage::Contiguous { offset: Some(at) } = inspect_hdf5(&path, "with").unwrap().storage
+    else {
+        panic!("in one piece")
+    };
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[usize::try_from(at).unwrap() + 959] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    dap(folder.path(), "check sums.h5").ok();
+    let run = dap(folder.path(), "check --contents sums.h5:/with");
+    assert_eq!(run.status, 2, "{}", run.out);
+    let says = format!("bytes {at} to {} of the file", at + 960);
+    assert!(run.out.contains(&says), "{}", run.out);
 }

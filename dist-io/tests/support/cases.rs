@@ -6,8 +6,8 @@ use std::path::Path;
 use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray, Order, ProtocolVersion};
 use dist_comm::{CommExt, Communicator};
 use dist_io::{
-    AttributeValue, ByteOrder, ChunkProblem, IoError, Refusal, SaveHdf5, Storage, Strategy, Wanted,
-    WriteMode, inspect_hdf5, load_hdf5, save_hdf5,
+    AttributeValue, ByteOrder, ChunkProblem, IoError, Refusal, SaveHdf5, Series, Storage, Strategy,
+    Wanted, WriteMode, inspect_hdf5, load_hdf5, save_hdf5, verify,
 };
 use dist_maps::Distribution;
 use half::{bf16, f16};
@@ -34,6 +34,7 @@ pub const CASES: &[Case] = &[
     ("chunks that there cannot be are refused", refused_chunks),
     ("damaged chunks are refused", damaged_chunks),
     ("attributes go with the dataset", attributes),
+    ("a series grows, and sums are compared", series_and_sums),
     ("buffers in any order are saved", any_memory_order),
     ("modes", modes),
     ("parts may be anybody's", parts_of_no_array),
@@ -463,6 +464,50 @@ fn attributes(comm: &dyn Communicator) -> Outcome {
     ];
     let expected = expected.map(|(name, value)| (name.to_owned(), value));
     ensure(info.attributes == expected.into(), || format!("{info:?}"))?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn series_and_sums(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("series.h5");
+    let step = Distribution::over(comm.size())
+        .shape([5, 9])
+        .cyclic(1)
+        .build()?;
+    let mine = part::<i32>(&step, comm);
+    let save = SaveHdf5::new(&path).key("run/a").chunk([2, 5, 2]);
+    save.deflate(1).begin_series::<i32>(&[5, 9], comm)?;
+    let mut series = Series::open(&path, comm)?;
+    for rows in 1..=5 {
+        ensure(series.append("run/a", &mine, comm)? == rows, || {
+            format!("step {rows}")
+        })?;
+    }
+    // a part of another type, on one rank as on all
+    let wrong = refused(
+        comm,
+        series.append("run/a", &part::<i64>(&step, comm), comm),
+    )?;
+    ensure(matches!(wrong, IoError::ElementType { .. }), || {
+        format!("{wrong}")
+    })?;
+    drop(series);
+    let whole = Distribution::over(comm.size())
+        .shape([5, 5, 9])
+        .cyclic(2)
+        .build()?;
+    let all = load_hdf5::<i32>(&path, &whole, "run/a", comm)?;
+    let expected = mine.buffer().data().repeat(5);
+    ensure(all.buffer().data() == expected, || format!("{all:?}"))?;
+    let save = SaveHdf5::new(&path).key("sums").checksums(true);
+    save.save(&mine, comm)?;
+    let found = verify(&path, "sums", comm)?;
+    ensure((found.bytes, found.sums) == (180, 1), || {
+        format!("{found:?}")
+    })?;
+    let none = refusal(comm, verify(&path, "run/a", comm))?;
+    ensure(none == Refusal::NoChecksums, || format!("{none}"))?;
     comm.barrier()?;
     Ok(())
 }

@@ -41,7 +41,7 @@ impl Filter {
 }
 
 /// The filters of a dataset, in the order of writing; those that are not undone here are refused, the first one by name.
-pub(super) fn filters_of(how: &DatasetCreate) -> Result<Vec<Filter>, Refusal> {
+pub(in crate::h5) fn filters_of(how: &DatasetCreate) -> Result<Vec<Filter>, Refusal> {
     let filters = known(how)?.into_iter().map(|filter| match filter {
         Known::Shuffle => Ok(Filter::Shuffle),
         Known::Deflate(level) => Ok(Filter::Deflate(level)),

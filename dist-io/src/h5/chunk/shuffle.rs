@@ -25,7 +25,23 @@ pub(super) fn unshuffle(from: &[u8], size: usize, to: &mut [u8]) {
         4 => gather::<4>(from, to),
         8 => gather::<8>(from, to),
         16 => gather::<16>(from, to),
-        _ => to.copy_from_slice(from), // single bytes
+        0 | 1 => to.copy_from_slice(from),
+        _ => of_any(from, size, to),
+    }
+}
+
+/// Records: elements of any size.
+fn of_any(from: &[u8], size: usize, to: &mut [u8]) {
+    let n = from.len() / size;
+    let (planes, rest) = from.split_at(n * size);
+    let (elements, end) = to.split_at_mut(n * size);
+    end.copy_from_slice(rest);
+    if n == 0 {
+        return;
+    }
+    for (byte, plane) in planes.chunks_exact(n).enumerate() {
+        let bytes = elements.iter_mut().skip(byte).step_by(size);
+        bytes.zip(plane).for_each(|(to, from)| *to = *from);
     }
 }
 
@@ -49,7 +65,7 @@ mod tests {
         let mut shuffled = [0; 7];
         shuffle(&[1, 2, 3, 4, 5, 6, 7], 2, &mut shuffled);
         assert_eq!(shuffled, [1, 3, 5, 2, 4, 6, 7]);
-        for size in [1, 2, 4, 8, 16] {
+        for size in [1, 2, 3, 4, 8, 16, 34] {
             for len in [0, 1, size, 3 * size + size / 2, 100] {
                 let bytes: Vec<u8> = (0..len)
                     .map(|i: usize| (i * 7 + 1).to_le_bytes()[0])
