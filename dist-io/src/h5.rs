@@ -4,6 +4,7 @@
 //! elements lie. What is much is done without it: every rank writes or reads its bytes there. So no parallel HDF5 is needed,
 //! thread ranks and MPI ranks do the same, and no lock of the library is held while elements move.
 
+mod array;
 mod attribute;
 mod chunk;
 mod dataset;
@@ -19,6 +20,7 @@ mod save;
 mod together;
 mod vds;
 
+pub use array::{H5Array, open_dset};
 pub use attribute::AttributeValue;
 pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};

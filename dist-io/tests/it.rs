@@ -14,6 +14,12 @@ mod plan;
 mod support;
 
 #[cfg(feature = "hdf5")]
+#[path = "it/array.rs"]
+mod array;
+#[cfg(feature = "hdf5")]
+#[path = "support/arrays.rs"]
+mod arrays;
+#[cfg(feature = "hdf5")]
 #[path = "support/cases.rs"]
 mod cases;
 #[cfg(feature = "hdf5")]

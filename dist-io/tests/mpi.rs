@@ -7,6 +7,8 @@
     reason = "small numbers, compared exactly"
 )]
 
+#[path = "support/arrays.rs"]
+mod arrays;
 #[path = "support/cases.rs"]
 mod cases;
 #[path = "support/parts.rs"]
@@ -27,7 +29,7 @@ fn main() -> ExitCode {
         }
     };
     let mut failed = 0;
-    let all = || cases::CASES.iter().chain(parts::CASES);
+    let all = || cases::CASES.iter().chain(parts::CASES).chain(arrays::CASES);
     for (name, run) in all() {
         let verdict = agree(&comm, run(&comm));
         failed += usize::from(verdict.is_err());
