@@ -17,10 +17,12 @@ mod open;
 mod publish;
 mod refusal;
 mod save;
+mod series;
 mod together;
+mod tree;
 mod vds;
 
-pub use array::{H5Array, open_dset};
+pub use array::{Expr, Fragments, H5Any, H5Array, HostBytes, Number, Operand, create, open_dset};
 pub use attribute::AttributeValue;
 pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
@@ -28,6 +30,8 @@ pub use load::{Wanted, load_hdf5, load_hdf5_codes};
 pub use mode::{ParseWriteModeError, WriteMode};
 pub use refusal::Refusal;
 pub use save::{SaveHdf5, save_hdf5};
+pub use series::{FileSeries, file_series};
+pub use tree::{H5Node, Tree, TreeFilter, open, open_with};
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
 
 /// The key under which `DistArray` saves an array where none is given.

@@ -37,9 +37,11 @@ pub use error::IoError;
 pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
-    AttributeValue, Batch, Batches, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, FileQueue, H5Array,
-    ParseWriteModeError, Refusal, SaveHdf5, Storage, Wanted, WriteMode, from_file,
-    from_file_batched, inspect_hdf5, load_hdf5, load_hdf5_codes, open_dset, repack, save_hdf5, to_file,
+    AttributeValue, Batch, Batches, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Expr,
+    FileQueue, FileSeries, Fragments, H5Any, H5Array, H5Node, HostBytes, Number, Operand,
+    ParseWriteModeError, Refusal, SaveHdf5, Storage, Tree, TreeFilter, Wanted, WriteMode, create,
+    file_series, from_file, from_file_batched, inspect_hdf5, load_hdf5, load_hdf5_codes, open,
+    open_dset, open_with, repack, save_hdf5, to_file,
 };
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};

@@ -1,21 +1,31 @@
 //! [`H5Array`]: a dataset as a lazy distributed array.
 
+mod any;
+mod create;
+mod expr;
+mod fragment;
 mod handle;
 mod read;
+mod span;
+mod write;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_protocol::{DistBuffer, Element, ElementType, HostArray, HostBuffer};
+use dap_protocol::{DistBuffer, DistributedArray, Element, ElementType, HostArray, HostBuffer};
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{Distribution, Index};
 
 use super::AttributeValue;
 use crate::{FileLayout, IoError, IoReport};
 
-pub(super) use handle::Handle;
+pub use any::{H5Any, HostBytes};
+pub use create::create;
+pub use expr::{Expr, Number, Operand};
+pub use fragment::Fragments;
+pub(super) use handle::{Handle, Looked, look};
 
 /// A dataset of an HDF5 file as a distributed array that is not read yet: pyDive's `h5_ndarray`.
 ///
@@ -138,7 +148,7 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// Bytes of all elements of all ranks.
     #[must_use]
     pub fn nbytes(&self) -> u64 {
-        nbytes(&self.handle)
+        self.handle.nbytes()
     }
 
     /// The file, as it was opened.
@@ -162,12 +172,7 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// The text of the attribute `units`, or of `unit`.
     #[must_use]
     pub fn unit(&self) -> Option<&str> {
-        let attributes = self.attributes();
-        let value = attributes.get("units").or_else(|| attributes.get("unit"));
-        match value {
-            Some(AttributeValue::Text(text)) => Some(text),
-            _ => None,
-        }
+        self.handle.unit()
     }
 
     /// How the elements are stored.
@@ -246,12 +251,10 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// # Errors
     /// [`IoError::Map`] when there is no such dimension, offsets do not ascend from 0 to its extent, or the blocks are more than there are
     /// ranks.
-    pub fn target_offsets(
-        &self,
-        axis: i64,
-        offsets: impl AsRef<[u64]>,
-    ) -> Result<Self, IoError> {
-        Ok(Self::new(self.handle.target_offsets(axis, offsets.as_ref())?))
+    pub fn target_offsets(&self, axis: i64, offsets: impl AsRef<[u64]>) -> Result<Self, IoError> {
+        Ok(Self::new(
+            self.handle.target_offsets(axis, offsets.as_ref())?,
+        ))
     }
 
     /// With these ranks for the blocks, in C order of their grid: as many as there are blocks, none twice. Local; nothing is read.
@@ -307,6 +310,72 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// As [`load`](Self::load).
     pub fn load_with_report(&self) -> Result<(DistBuffer<HostArray<T>>, IoReport), IoError> {
         read::load(&self.handle, &self.handle.distribution)
+    }
+
+    /// Writes the parts of all ranks to the file, in place: any exporter, in any distribution of what this handle sees. Collective;
+    /// equal handles.
+    ///
+    /// Only the elements that the handle sees change. The parts go through memory to slabs that are contiguous in the file and share no
+    /// chunk, each rank writes its own, and chunks that are not written whole keep their other elements. The file is locked meanwhile, and
+    /// synced at the end. An interrupted assignment leaves old and new elements side by side: a save that has to be whole or not at all is
+    /// [`SaveHdf5`](crate::SaveHdf5)'s. Where ranks hold the same element, that of the lowest place is written.
+    ///
+    /// Contiguous datasets are written to, and those of at most 4096 chunks whose filters are shuffle, deflate, fletcher32 and lzf (which
+    /// is left out of new chunks).
+    ///
+    /// # Errors
+    /// The same on every rank: those of [`load`](Self::load); [`IoError::Shape`] when the parts are an array of another shape,
+    /// [`IoError::ElementType`], [`IoError::Uncovered`] when no rank holds some index, [`IoError::Map`] when the handle sees an element
+    /// twice; of [`IoError::Hdf5`] also [`Refusal::Overwrite`](crate::Refusal::Overwrite) with what is not written to, and
+    /// [`Refusal::Locked`](crate::Refusal::Locked).
+    ///
+    /// ```
+    /// use dap_protocol::HostArray;
+    /// use dist_comm::ThreadComm;
+    /// use dist_io::{IoError, open_dset};
+    /// # use dap_protocol::{DimData, DimDict, DistBuffer};
+    /// # use dist_comm::SingleComm;
+    /// # use dist_io::{WriteMode, save_hdf5};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("numbers.h5");
+    /// # let zeros = DistBuffer::new(DimData::new(vec![DimDict::whole(6)?]), HostArray::new(vec![6], vec![0_i32; 6])?)?;
+    /// # save_hdf5(&path, &zeros, "n", WriteMode::Replace, &SingleComm::new())?;
+    /// ThreadComm::run(2, |comm| {
+    ///     let n = open_dset::<i32>(&path, "n", comm)?; // 0 0 0 0 0 0
+    ///     n.slice(&[(1..4).into()])?.fill(7)?;
+    ///     let ends = n.take(0, &[5, 0])?;
+    ///     ends.assign_from(&HostArray::new(vec![2], vec![8, 9])?)?;
+    ///     assert_eq!(n.gather()?.data(), [9, 7, 7, 7, 0, 8]);
+    ///     n.assign(&n.slice(&[dist_maps::Slice::new(None, None, -1).into()])?.load()?)?; // backwards
+    ///     assert_eq!(n.gather()?.data(), [8, 0, 7, 7, 7, 9]);
+    ///     Ok::<_, IoError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn assign<'a, A>(&self, array: &'a A) -> Result<IoReport, IoError>
+    where
+        A: DistributedArray,
+        A::Buffer<'a>: HostBuffer,
+    {
+        write::assign(&self.handle, &array.distarray())
+    }
+
+    /// As [`assign`](Self::assign), of an array that rank 0 has whole; the other ranks give one of the same shape. Collective; equal
+    /// handles.
+    ///
+    /// # Errors
+    /// As [`assign`](Self::assign).
+    pub fn assign_from(&self, array: &HostArray<T>) -> Result<IoReport, IoError> {
+        write::assign_from(&self.handle, array)
+    }
+
+    /// As [`assign`](Self::assign), of one value for all elements. Collective; equal handles and values.
+    ///
+    /// # Errors
+    /// As [`assign`](Self::assign).
+    pub fn fill(&self, value: T) -> Result<IoReport, IoError> {
+        write::fill(&self.handle, value)
     }
 
     /// One element, on every rank; negative positions count from the end. Collective; equal handles and positions.
@@ -387,22 +456,16 @@ impl<'c, T: Element> H5Array<'c, T> {
                     .try_reserve_exact(count)
                     .map_err(|_| IoError::Memory { bytes: bytes.len() })?;
                 elements.resize(count, T::default());
-                dap_protocol::copy_bytes_to_elements(&bytes, &mut elements)
-                    .map_err(|_| IoError::BufferLength {
+                dap_protocol::copy_bytes_to_elements(&bytes, &mut elements).map_err(|_| {
+                    IoError::BufferLength {
                         given: bytes.len(),
                         allowed: bytes.len(),
-                    })?;
+                    }
+                })?;
                 Ok(HostArray::new(shape, elements)?)
             });
         let copy = Arc::new(dist_comm::agree::agree(comm, made)?);
         *kept() = Some((writes, copy.clone()));
         Ok(copy)
     }
-}
-
-/// Bytes of all elements that a handle sees.
-fn nbytes(handle: &Handle<'_>) -> u64 {
-    let item = handle.dataset.element.size() as u64;
-    let shape = handle.shape().iter();
-    shape.fold(item, |bytes, &n| bytes.saturating_mul(n))
 }

@@ -60,7 +60,7 @@ pub enum Storage {
 }
 
 impl Storage {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Contiguous { offset: Some(_) } => "in one piece".to_owned(),
             Self::Contiguous { offset: None } => "nowhere yet: never written".to_owned(),

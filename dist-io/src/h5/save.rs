@@ -451,7 +451,7 @@ fn chosen(shape: &[u64], item: usize) -> Vec<u64> {
 }
 
 /// Closes a dataset and its file, with all that the library still holds of them.
-fn close(file: hdf5::File, dataset: Dataset) -> Result<(), Refusal> {
+pub(super) fn close(file: hdf5::File, dataset: Dataset) -> Result<(), Refusal> {
     drop(dataset);
     let close = |error| Refusal::library("close the file")(error);
     file.flush().map_err(close)?;
@@ -493,7 +493,7 @@ pub(super) fn bytes_of(
 }
 
 /// Checks that a dataset can be made under this key.
-fn check_free(file: &hdf5::File, names: &[&str]) -> Result<(), Refusal> {
+pub(super) fn check_free(file: &hdf5::File, names: &[&str]) -> Result<(), Refusal> {
     for end in 1..=names.len() {
         let path = names[..end].join("/");
         if !file.link_exists(&path) {

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use dap_protocol::{DimData, DimDict};
-use dist_maps::{AxisDist, Distribution, Index, IndexMap, MapError, Slice};
+use dist_maps::{AxisDist, Distribution, Index, IndexMap, MapError, Slice, map_from_dim_dict};
 
 use super::{LONG_RUN, Strategy};
 use crate::part::Extent;
@@ -125,15 +125,14 @@ impl Window {
         self.kept().map(|(_, seen)| seen.count()).collect()
     }
 
-    /// Whether an index of the file is seen twice.
-    pub(crate) fn repeats(&self) -> bool {
-        self.kept().any(|(_, seen)| match seen {
-            Seen::List(list) => {
-                let mut sorted = list.to_vec();
-                sorted.sort_unstable();
-                sorted.windows(2).any(|pair| pair[0] == pair[1])
-            }
-            _ => false,
+    /// A dimension and an index of the file that is seen twice.
+    pub(crate) fn repeated(&self) -> Option<(usize, u64)> {
+        self.kept().enumerate().find_map(|(axis, (_, seen))| {
+            let Seen::List(list) = seen else { return None };
+            let mut sorted = list.to_vec();
+            sorted.sort_unstable();
+            let twice = sorted.windows(2).find(|pair| pair[0] == pair[1])?;
+            Some((axis, twice[0]))
         })
     }
 
@@ -428,9 +427,7 @@ fn cut_range(start: u64, step: i64, count: u64, chunk: u64, left: usize) -> (Vec
 fn cut_list(list: &[u64], chunk: u64, left: usize) -> Result<(AxisDist, u64), IoError> {
     let mut sorted: Vec<(u64, i64)> = list.iter().copied().zip(0..).collect();
     sorted.sort_unstable();
-    let chunks: Vec<&[(u64, i64)]> = sorted
-        .chunk_by(|a, b| a.0 / chunk == b.0 / chunk)
-        .collect();
+    let chunks: Vec<&[(u64, i64)]> = sorted.chunk_by(|a, b| a.0 / chunk == b.0 / chunk).collect();
     let parts = chunks.len().min(left).max(1);
     let part = |part: usize| -> Vec<i64> {
         let range = chunks.len() * part / parts..chunks.len() * (part + 1) / parts;
@@ -669,6 +666,50 @@ impl Selection {
         self.orders.iter().all(|order| *order == Order::Same)
     }
 
+    /// The same part among all indices of the chunks that it touches: it is then read from there, or put there.
+    pub(crate) fn rounded(&self, file: &[u64], chunk: &[u64]) -> Result<Self, IoError> {
+        let mut along = Vec::with_capacity(self.orders.len());
+        let axes = self.dim_data.iter().zip(file.iter().zip(chunk)).enumerate();
+        for (axis, (dim, (&size, &step))) in axes {
+            let step = step.max(1);
+            let mut ranges: Vec<Range<u64>> = Vec::new();
+            let mut places = Vec::with_capacity(self.read[axis]);
+            let mut before = 0; // the length of all ranges but the last
+            for run in map_from_dim_dict(dim)?.runs() {
+                let first = run.global.unsigned_abs();
+                let end = first + run.len as u64;
+                let low = first / step * step;
+                let high = (end.div_ceil(step).saturating_mul(step)).min(size);
+                match ranges.last_mut() {
+                    Some(last) if low <= last.end => last.end = last.end.max(high),
+                    last => {
+                        before += last.map_or(0, |last| last.end - last.start);
+                        ranges.push(low..high);
+                    }
+                }
+                let start = ranges.last().map_or(0, |last| last.start);
+                let place = |index: u64| usize::try_from(before + (index - start));
+                places.extend((first..end).map(|index| place(index).unwrap_or(usize::MAX)));
+            }
+            let total: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+            let order = if total == self.read[axis] as u64 {
+                self.orders[axis].clone()
+            } else {
+                let place = |position| places[self.orders[axis].of(position, self.lens[axis])];
+                Order::Listed((0..self.lens[axis]).map(place).collect())
+            };
+            along.push(match &ranges[..] {
+                [] => Along::block(size, size..size, order)?,
+                [one] => Along::block(size, one.clone(), order)?,
+                many => {
+                    let list = many.iter().cloned().flatten().map(u64::cast_signed);
+                    Along::list(size, list.collect(), order)?
+                }
+            });
+        }
+        Ok(Self::new(along))
+    }
+
     /// Calls `f` with every run of `item` bytes an element: its first byte in the order of the file, in the part's buffer, and its
     /// length in bytes.
     pub(crate) fn each(&self, item: usize, f: &mut dyn FnMut(usize, usize, usize)) {
@@ -676,7 +717,11 @@ impl Selection {
             return;
         }
         let is_ordered = |order: &Order| *order != Order::Same;
-        let depth = self.orders.iter().rposition(is_ordered).map_or(0, |at| at + 1);
+        let depth = self
+            .orders
+            .iter()
+            .rposition(is_ordered)
+            .map_or(0, |at| at + 1);
         let inner = self.lens[depth..].iter().product::<usize>() * item;
         self.walk(0, depth, (0, 0), inner, f);
     }
@@ -732,15 +777,29 @@ mod tests {
         let nothing = back.slice(&[slice(Some(2), Some(2), 1)]).unwrap();
         assert_eq!(nothing.shape(), [0]);
         let wrong = back.slice(&[3.into()]).unwrap_err();
-        assert!(matches!(wrong, MapError::Index { given: 3, size: 3, .. }));
+        assert!(matches!(
+            wrong,
+            MapError::Index {
+                given: 3,
+                size: 3,
+                ..
+            }
+        ));
         let many = back.slice(&[0.into(), 0.into()]).unwrap_err();
-        assert!(matches!(many, MapError::Count { given: 2, expected: 1, .. }));
+        assert!(matches!(
+            many,
+            MapError::Count {
+                given: 2,
+                expected: 1,
+                ..
+            }
+        ));
     }
 
     #[test]
     fn lists_are_read_sorted_and_once() {
         let window = Window::whole(&[10]).take(0, &[7, -1, 7, 0]).unwrap();
-        assert!(window.repeats());
+        assert_eq!(window.repeated(), Some((0, 7)));
         let all = Distribution::over(1).shape([4]).build().unwrap();
         let part = window.part(&all, 0, Extent::Stored).unwrap();
         assert_eq!(part.elements(), Some(3)); // 0 7 9
@@ -752,17 +811,44 @@ mod tests {
     }
 
     #[test]
+    fn a_part_among_whole_chunks() {
+        // 9 6 3 0 of chunks of 4 in 10: of 3 and 0 the chunk is one, 8 and 9 are all that there is of the last
+        let window = Window::whole(&[10])
+            .slice(&[slice(None, None, -3)])
+            .unwrap();
+        let all = Distribution::over(1).shape([4]).build().unwrap();
+        let part = window.part(&all, 0, Extent::Owned).unwrap();
+        let rounded = part.rounded(&[10], &[4]).unwrap();
+        assert_eq!(rounded.elements(), Some(10));
+        let mut runs = Vec::new();
+        rounded.each(1, &mut |from, to, len| runs.push((from, to, len)));
+        assert_eq!(runs, [(9, 0, 1), (6, 1, 1), (3, 2, 1), (0, 3, 1)]);
+        let window = Window::whole(&[30]).take(0, &[25, 2]).unwrap();
+        let all = Distribution::over(1).shape([2]).build().unwrap();
+        let rounded = window.part(&all, 0, Extent::Owned).unwrap();
+        let rounded = rounded.rounded(&[30], &[4]).unwrap();
+        let mut runs = Vec::new();
+        rounded.each(1, &mut |from, to, len| runs.push((from, to, len)));
+        assert_eq!(
+            (rounded.elements(), runs),
+            (Some(8), vec![(5, 0, 1), (2, 1, 1)])
+        );
+    }
+
+    #[test]
     fn slabs_share_no_chunk() {
         let chunks = FileLayout::Chunked { chunk: vec![4] };
         for step in [-7, -4, -3, -1, 1, 2, 3, 4, 5, 9] {
             for ranks in 1..=5 {
-                let window = Window::whole(&[30]).slice(&[slice(None, None, step)]).unwrap();
+                let window = Window::whole(&[30])
+                    .slice(&[slice(None, None, step)])
+                    .unwrap();
                 let slabs = window.slabs(&chunks, ranks).unwrap();
                 let mut owner = [None; 8];
                 let mut seen = 0;
                 for rank in 0..ranks {
                     let part = window.part(&slabs, rank, Extent::Owned).unwrap();
-                    for run in dist_maps::map_from_dim_dict(&part.dim_data().dims()[0])
+                    for run in map_from_dim_dict(&part.dim_data().dims()[0])
                         .unwrap()
                         .runs()
                     {

@@ -1,12 +1,13 @@
 //! The lazy handle: every slice, composed, in every distribution, against arrays in memory; and its cases on 1 to 4 thread ranks.
 
+use dap_protocol::{DistBuffer, HostArray};
 use dist_comm::{Communicator, SingleComm, ThreadComm};
-use dist_io::{IoError, SaveHdf5, WriteMode, open_dset};
+use dist_io::{Direction, FileLayout, IoError, IoPlan, SaveHdf5, WriteMode, open_dset};
 use dist_maps::{AxisDist, Distribution, Index, Slice};
 use proptest::prelude::*;
 
 use crate::arrays::CASES;
-use crate::support::{Value, flat_indices, part_with, temporary};
+use crate::support::{Value, flat_indices, owned_positions, part_with, temporary};
 
 fn cases(n: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok();
@@ -69,7 +70,10 @@ impl Model {
         let mut along = Vec::new();
         let mut drops = Vec::new();
         for (axis, &size) in self.shape.iter().enumerate() {
-            let item = items.get(axis).copied().unwrap_or(Item::Slice(None, None, 1));
+            let item = items
+                .get(axis)
+                .copied()
+                .unwrap_or(Item::Slice(None, None, 1));
             drops.push(matches!(item, Item::At(_)));
             along.push(item.positions(size));
         }
@@ -125,7 +129,10 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 
@@ -154,7 +161,11 @@ impl Dice {
                 0 => AxisDist::block(size, parts).unwrap(),
                 1 => {
                     let axis = AxisDist::block_balanced(size, parts).unwrap();
-                    if size > 2 * parts as u64 { axis.with_padding(1, 1).unwrap() } else { axis }
+                    if size > 2 * parts as u64 {
+                        axis.with_padding(1, 1).unwrap()
+                    } else {
+                        axis
+                    }
                 }
                 2 => AxisDist::cyclic(size, parts, 1).unwrap(),
                 3 => AxisDist::cyclic(size, parts, 2).unwrap(),
@@ -182,18 +193,16 @@ impl Dice {
     }
 }
 
-fn holds<T: Value>(
-    d: &Distribution,
-    comm: &dyn Communicator,
-    model: &Model,
-    found: &[T],
-) {
+fn holds<T: Value>(d: &Distribution, comm: &dyn Communicator, model: &Model, found: &[T]) {
     if d.grid_rank(comm.rank()).is_none() && d.ndim() > 0 {
         assert!(found.is_empty());
         return;
     }
     let own = flat_indices(&d.dim_data(comm.rank()).unwrap());
-    let expected: Vec<T> = own.iter().map(|&at| T::at(model.flat[at as usize])).collect();
+    let expected: Vec<T> = own
+        .iter()
+        .map(|&at| T::at(model.flat[at as usize]))
+        .collect();
     assert_eq!(found, expected, "rank {} of {d:?}, {model:?}", comm.rank());
 }
 
@@ -253,6 +262,93 @@ proptest! {
             assert_eq!(there.is_some(), comm.rank() == last);
             if let Some(there) = there {
                 assert_eq!(there.data(), all);
+            }
+            Ok::<_, IoError>(())
+        })
+        .unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(64))]
+
+    /// What is assigned through any slice is where it belongs, and nothing else changes.
+    #[test]
+    fn any_assignment_any_storage(
+        shape in prop::collection::vec(1..9_u64, 1..=3),
+        chunk in prop::option::of(prop::collection::vec(1..5_u64, 3)),
+        filters in 0..3_u8,
+        ranks in 1..=4_usize,
+        seed: u64,
+    ) {
+        let folder = temporary();
+        let path = folder.path().join("a.h5");
+        let whole = Distribution::over(1).shape(&shape[..]).build().unwrap();
+        let mut save = SaveHdf5::new(&path).mode(WriteMode::Replace);
+        if let Some(chunk) = chunk {
+            save = save.chunk(&chunk[..shape.len()]);
+            save = match filters {
+                0 => save,
+                1 => save.deflate(1),
+                _ => save.shuffle(true).deflate(1).fletcher32(true),
+            };
+        }
+        save.save(&part_with::<i32>(&whole.dim_data(0).unwrap(), None), &SingleComm::new()).unwrap();
+        ThreadComm::run(ranks, |comm| {
+            let mut dice = Dice(seed);
+            let all = open_dset::<i32>(&path, "buffer", comm)?;
+            let elements: u64 = shape.iter().product();
+            let mut expected: Vec<i32> = (0..elements).map(i32::at).collect();
+            for turn in 1..=3 {
+                let model = Model::whole(&shape);
+                let items: Vec<Item> = model.shape.iter().map(|&n| dice.item(n)).collect();
+                let indices: Vec<Index> = items.iter().map(|item| item.index()).collect();
+                let mut handle = all.slice(&indices)?;
+                let mut model = model.sliced(&items);
+                if let Some(axis) = (0..model.shape.len()).find(|&axis| model.shape[axis] > 1) {
+                    // some of them, in no order
+                    let mut list: Vec<usize> = (0..model.shape[axis]).collect();
+                    for at in 1..list.len() {
+                        list.swap(at, dice.roll(at as u64 + 1) as usize);
+                    }
+                    list.truncate(1 + dice.roll(list.len() as u64) as usize);
+                    let signed: Vec<i64> = list.iter().map(|&i| i as i64).collect();
+                    handle = handle.take(axis as i64, &signed)?;
+                    let mut along: Vec<Vec<usize>> = model.shape.iter().map(|&n| (0..n).collect()).collect();
+                    along[axis] = list;
+                    model = model.picked(&along, &vec![false; along.len()]);
+                }
+                let shape: Vec<u64> = model.shape.iter().map(|&n| n as u64).collect();
+                let value = |at: u64| (1000 * turn + at) as i32;
+                let kind = dice.roll(3);
+                for (at, &flat) in model.flat.iter().enumerate() {
+                    expected[flat as usize] = if kind == 0 { turn as i32 } else { value(at as u64) };
+                }
+                match kind {
+                    0 => handle.fill(turn as i32)?,
+                    1 => {
+                        let values = (0..model.flat.len() as u64).map(value).collect();
+                        handle.assign_from(&HostArray::new(model.shape.clone(), values)?)?
+                    }
+                    _ => {
+                        // any distribution that leaves nothing out
+                        let d = loop {
+                            let d = dice.distribution(&shape, comm.size());
+                            let plan = IoPlan::new(&d, 4, FileLayout::Contiguous, Direction::Write);
+                            if plan.is_ok() {
+                                break d;
+                            }
+                        };
+                        let own = d.dim_data(comm.rank())?;
+                        let owned = owned_positions(&own);
+                        let values = flat_indices(&own).into_iter().zip(owned);
+                        let values = values.map(|(at, owned)| if owned { value(at) } else { -1 });
+                        let extents = own.local_shape().iter().map(|&n| n as usize).collect();
+                        let part = HostArray::new(extents, values.collect())?;
+                        handle.assign(&DistBuffer::new(own, part)?)?
+                    }
+                };
+                assert_eq!(all.gather()?.data(), expected, "{shape:?} {items:?}");
             }
             Ok::<_, IoError>(())
         })

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dap_protocol::ElementType;
 use dist_comm::Communicator;
 use dist_maps::{AxisDist, Distribution, Index, MapError};
+use serde::{Deserialize, Serialize};
 
 use crate::h5::attribute::{AttributeValue, attributes};
 use crate::h5::dataset::{Found, describe, opened};
@@ -42,12 +43,49 @@ pub(in crate::h5) struct Handle<'c> {
 }
 
 /// What rank 0 finds out for all.
-pub(in crate::h5) fn look(
-    path: &Path,
-    key: &str,
-) -> Result<(Found, BTreeMap<String, AttributeValue>), Refusal> {
-    let (_file, dataset) = opened(path, key)?;
-    Ok((describe(path, &dataset)?, attributes(&dataset)?))
+#[derive(Serialize, Deserialize)]
+pub(in crate::h5) struct Looked {
+    found: Found,
+    attributes: Vec<(String, Sent)>,
+}
+
+impl Looked {
+    pub(in crate::h5) fn shape(&self) -> &[u64] {
+        &self.found.shape
+    }
+
+    /// Itself, if its elements can be read.
+    pub(in crate::h5) fn readable(self) -> Result<Self, Refusal> {
+        self.found.element()?;
+        match self.found.storage {
+            _ if self.found.is_enumeration => Err(Refusal::Enumeration),
+            Storage::Virtual | Storage::External => {
+                self.found.offset()?; // which they have none of
+                Ok(self)
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
+/// An attribute as it is sent: numbers as their bits, which no text has to carry.
+#[derive(Serialize, Deserialize)]
+enum Sent {
+    Real(u64),
+    Other(AttributeValue),
+}
+
+/// Looks a dataset up that is open. By rank 0.
+pub(in crate::h5) fn look(path: &Path, dataset: &hdf5_metno::Dataset) -> Result<Looked, Refusal> {
+    let sent = |value| match value {
+        AttributeValue::Real(number) => Sent::Real(number.to_bits()),
+        other => Sent::Other(other),
+    };
+    let all = attributes(dataset)?.into_iter();
+    Ok(Looked {
+        found: describe(path, dataset)?,
+        attributes: all.map(|(name, value)| (name, sent(value))).collect(),
+    })
 }
 
 impl<'c> Handle<'c> {
@@ -59,18 +97,26 @@ impl<'c> Handle<'c> {
     ) -> Result<Self, IoError> {
         same(comm, "path", path.as_os_str().as_bytes())?;
         same(comm, "key", key.as_bytes())?;
-        let (found, attributes) = by_rank_0(comm, path, key, || look(path, key))?;
-        Self::of(path, key, found, attributes, comm)
+        let looked = by_rank_0(comm, path, key, || {
+            let (_file, dataset) = opened(path, key)?;
+            look(path, &dataset)
+        })?;
+        Self::of(path, key, looked, comm)
     }
 
     /// The handle of a dataset that was looked up. Local.
     pub(in crate::h5) fn of(
         path: &Path,
         key: &str,
-        found: Found,
-        attributes: BTreeMap<String, AttributeValue>,
+        looked: Looked,
         comm: &'c dyn Communicator,
     ) -> Result<Self, IoError> {
+        let Looked { found, attributes } = looked;
+        let received = |(name, value)| match value {
+            Sent::Real(bits) => (name, AttributeValue::Real(f64::from_bits(bits))),
+            Sent::Other(value) => (name, value),
+        };
+        let attributes = attributes.into_iter().map(received).collect();
         let refused = |refusal| refused(path, key, refusal);
         let element = found.element().map_err(refused)?;
         if found.is_enumeration {
@@ -97,8 +143,55 @@ impl<'c> Handle<'c> {
         refused(&self.dataset.path, &self.dataset.key, refusal)
     }
 
+    /// Bytes of all elements that are seen.
+    pub(in crate::h5) fn nbytes(&self) -> u64 {
+        let item = self.dataset.element.size() as u64;
+        let shape = self.shape().iter();
+        shape.fold(item, |bytes, &n| bytes.saturating_mul(n))
+    }
+
+    /// The text of the attribute `units`, or of `unit`.
+    pub(in crate::h5) fn unit(&self) -> Option<&str> {
+        let attributes = &self.dataset.attributes;
+        let value = attributes.get("units").or_else(|| attributes.get("unit"));
+        match value {
+            Some(AttributeValue::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
     pub(in crate::h5) fn shape(&self) -> &[u64] {
         self.distribution.global_shape()
+    }
+
+    /// Checks that the dataset, looked up again, is what was opened.
+    pub(in crate::h5) fn unchanged(&self, found: &Found) -> Result<(), IoError> {
+        let element = found.element().map_err(|refusal| self.refused(refusal))?;
+        if element != self.dataset.element {
+            return Err(IoError::ElementType {
+                given: element,
+                allowed: self.dataset.element,
+            });
+        }
+        if found.shape != self.dataset.found.shape {
+            return Err(IoError::Shape {
+                given: found.shape.clone(),
+                allowed: self.dataset.found.shape.clone(),
+            });
+        }
+        if found.byte_order != self.dataset.found.byte_order || !self.has_layout(found) {
+            return Err(self.refused(Refusal::Replaced));
+        }
+        Ok(())
+    }
+
+    /// Whether chunks have the shape that they had.
+    fn has_layout(&self, found: &Found) -> bool {
+        let chunk = |storage: &Storage| match storage {
+            Storage::Chunked { chunk } => Some(chunk.clone()),
+            _ => None,
+        };
+        chunk(&found.storage) == chunk(&self.dataset.found.storage)
     }
 
     /// How the elements lie in the file.
@@ -216,7 +309,11 @@ impl<'c> Handle<'c> {
         self.distribute(&spread(self.shape(), &chosen, self.comm.size())?)
     }
 
-    pub(in crate::h5) fn target_offsets(&self, axis: i64, offsets: &[u64]) -> Result<Self, IoError> {
+    pub(in crate::h5) fn target_offsets(
+        &self,
+        axis: i64,
+        offsets: &[u64],
+    ) -> Result<Self, IoError> {
         let axis = axis_of(axis, self.shape().len())?;
         let mut bounds = offsets.to_vec();
         bounds.push(self.shape()[axis]);
@@ -290,7 +387,8 @@ pub(in crate::h5) fn spread(
 ) -> Result<Distribution, MapError> {
     let builder = Distribution::over(ranks).shape(shape);
     let all = axes.iter();
-    all.fold(builder, |builder, &axis| builder.block(axis)).build()
+    all.fold(builder, |builder, &axis| builder.block(axis))
+        .build()
 }
 
 /// The same kind of distribution over the same ranks for an array of another extent; padding goes, lists become blocks.

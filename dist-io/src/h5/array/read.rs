@@ -5,25 +5,24 @@
 //! two-phase   each rank reads a slab of the window, then exchange   where parts interleave, or share chunks
 //! ```
 
-use dap_protocol::{DimData, DistBuffer, Element, ElementType, HostArray, copy_bytes_to_elements};
+use dap_protocol::{DistBuffer, Element, ElementType, HostArray, copy_bytes_to_elements};
 use dist_comm::agree::agree;
 use dist_comm::{FileMode, SharedFile, SharedFileOps};
 use dist_maps::{Distribution, Redistribution};
 
+use super::any::HostBytes;
 use super::handle::Handle;
+use super::span::Spans;
 use crate::execute::{exchange, room};
+use crate::h5::ByteOrder;
 use crate::h5::chunk::{self, Open};
 use crate::h5::dataset::{Contents, find_contents};
 use crate::h5::load::{check_values, zeros};
 use crate::h5::together::by_rank_0;
-use crate::h5::ByteOrder;
-use crate::part::{Extent, FilePart, FileRun};
+use crate::part::Extent;
 use crate::plan::straight;
 use crate::plan::window::Selection;
-use crate::{IoError, IoReport, LONG_RUN, Strategy};
-
-/// Bytes that one read takes in, where it takes in gaps.
-const SPAN: u64 = 4 << 20;
+use crate::{IoError, IoReport, Strategy};
 
 /// Where the elements of a handle's dataset are, as of now.
 pub(in crate::h5) struct Source<'c> {
@@ -38,19 +37,7 @@ impl<'c> Source<'c> {
         let (path, key) = (dataset.path.as_path(), dataset.key.as_str());
         let find = || find_contents(path, key);
         let (found, contents) = by_rank_0(handle.comm, path, key, find)?;
-        let element = found.element().map_err(|refusal| handle.refused(refusal))?;
-        if element != dataset.element {
-            return Err(IoError::ElementType {
-                given: element,
-                allowed: dataset.element,
-            });
-        }
-        if found.shape != dataset.found.shape {
-            return Err(IoError::Shape {
-                given: found.shape,
-                allowed: dataset.found.shape.clone(),
-            });
-        }
+        handle.unchanged(&found)?;
         let file = match &contents {
             Contents::At(_) | Contents::Chunks(_) => {
                 Some(handle.comm.open_shared(path, FileMode::Read)?)
@@ -99,6 +86,7 @@ impl<'c> Source<'c> {
         let (comm, item) = (handle.comm, handle.dataset.element.size());
         let dim_data = selection.dim_data();
         let is_empty = selection.elements() == Some(0);
+        let spans = Spans { dim_data, item };
         match (&self.contents, &self.file) {
             (Contents::Chunks(chunks), Some(file)) => {
                 let open = Open {
@@ -118,7 +106,7 @@ impl<'c> Source<'c> {
                 let outcome = if is_empty {
                     Ok(())
                 } else {
-                    spans(read, dim_data, item, bytes, report)
+                    spans.read(read, bytes, report)
                 };
                 agree(comm, outcome)?;
             }
@@ -135,7 +123,7 @@ impl<'c> Source<'c> {
                 let outcome = if is_empty {
                     Ok(())
                 } else {
-                    spans(copy, dim_data, item, bytes, report)
+                    spans.read(copy, bytes, report)
                 };
                 agree(comm, outcome)?;
             }
@@ -155,60 +143,6 @@ impl<'c> Source<'c> {
             _ => 0,
         }
     }
-}
-
-/// Reads a part, whose runs ascend: those that lie near each other at once, with what is between them. Local.
-fn spans(
-    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), IoError>,
-    dim_data: &DimData,
-    item: usize,
-    bytes: &mut [u8],
-    report: &mut IoReport,
-) -> Result<(), IoError> {
-    let part = FilePart::new(dim_data, item, Extent::Stored)?;
-    let mut span = Vec::new();
-    let mut group: Vec<FileRun> = Vec::new();
-    let mut end = 0_u64;
-    let mut flush = |group: &mut Vec<FileRun>, end: u64, report: &mut IoReport| {
-        let Some(first) = group.first() else {
-            return Ok(());
-        };
-        let place = |run: &FileRun| run.local * item..(run.local + run.len) * item;
-        report.requests += 1;
-        report.file_bytes += end - first.offset;
-        if let [run] = group[..] {
-            read(run.offset, &mut bytes[place(&run)])?;
-        } else {
-            let len = usize::try_from(end - first.offset).unwrap_or(usize::MAX);
-            if span.len() < len {
-                span = room(len, 1)?;
-            }
-            read(first.offset, &mut span[..len])?;
-            for run in &*group {
-                let from = usize::try_from(run.offset - first.offset).unwrap_or(0);
-                bytes[place(run)].copy_from_slice(&span[from..from + run.len * item]);
-            }
-        }
-        group.clear();
-        Ok::<_, IoError>(())
-    };
-    for run in part.runs() {
-        let len = (run.len * item) as u64;
-        if let Some(first) = group.first() {
-            let is_near = run.offset.saturating_sub(end) < LONG_RUN
-                && run.offset + len - first.offset <= SPAN
-                && len < LONG_RUN;
-            if !is_near {
-                flush(&mut group, end, report)?;
-            }
-        }
-        group.push(run);
-        end = run.offset + len;
-        if len >= LONG_RUN {
-            flush(&mut group, end, report)?;
-        }
-    }
-    flush(&mut group, end, report)
 }
 
 /// Reads a handle's part into a buffer of its bytes, as they are in the file. Collective.
@@ -247,6 +181,34 @@ pub(in crate::h5) fn read(
         }
     }
     Ok(report)
+}
+
+/// Loads a handle's part, its elements as bytes of this machine's order. Collective.
+pub(in crate::h5) fn load_bytes(handle: &Handle<'_>) -> Result<DistBuffer<HostBytes>, IoError> {
+    let (comm, element) = (handle.comm, handle.dataset.element);
+    handle.same()?;
+    let source = Source::open(handle)?;
+    let dim_data = agree(comm, handle.distribution.dim_data(comm.rank()))?;
+    let shape = dim_data.local_shape().into_iter().map(usize::try_from);
+    let shape: Result<Vec<usize>, _> = shape.collect();
+    let shape = shape.map_err(|_| IoError::Overflow {
+        what: "number of elements of a part",
+    });
+    let shape = agree(comm, shape)?;
+    let elements = if shape.contains(&0) {
+        0
+    } else {
+        shape.iter().fold(1_usize, |n, &len| n.saturating_mul(len))
+    };
+    let mut bytes = agree(comm, room(elements, element.size()))?;
+    read(handle, &handle.distribution, &source, &mut bytes)?;
+    if handle.dataset.found.byte_order != ByteOrder::NATIVE {
+        let word = element.word_size();
+        bytes.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+    }
+    check_values(comm, &bytes, element)?;
+    let part = DistBuffer::new(dim_data, HostBytes::new(shape, element, bytes));
+    Ok(agree(comm, part)?)
 }
 
 /// Loads a handle's part in a distribution of it. Collective.
