@@ -2,7 +2,8 @@
 
 use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
 use dist_comm::SingleComm;
-use dist_io::{from_file_batched, inspect_hdf5, to_file};
+use dist_io::inspect_hdf5;
+use dist_io::legate::{from_file_batched, to_file};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use dap_protocol::{DistBuffer, HostArray};
 use dist_comm::{Communicator, ThreadComm};
-use dist_io::{Wanted, from_file, to_file};
+use dist_io::Wanted;
+use dist_io::legate::{from_file, to_file};
 use dist_maps::Distribution;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;

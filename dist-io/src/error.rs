@@ -112,12 +112,6 @@ pub enum IoError {
         /// Bytes that may be in memory.
         allowed: u64,
     },
-    /// A file that could not be read, in a call of one rank.
-    #[error("{message}")]
-    Read {
-        /// What could not be read, and the operating system's answer.
-        message: String,
-    },
     /// Memory that could not be had.
     #[error("no memory for {bytes} bytes")]
     Memory {

@@ -4,9 +4,10 @@
 //! elements lie. What is much is done without it: every rank writes or reads its bytes there. So no parallel HDF5 is needed,
 //! thread ranks and MPI ranks do the same, and no lock of the library is held while elements move.
 
-mod array;
+pub(crate) mod array;
 mod attribute;
 mod chunk;
+mod create;
 mod dataset;
 mod element;
 mod ffi;
@@ -14,25 +15,31 @@ mod load;
 mod metadata;
 mod mode;
 mod open;
-mod publish;
+mod reader;
 mod refusal;
 mod save;
 mod series;
+mod source;
 mod together;
-mod tree;
+pub(crate) mod tree;
 mod vds;
+mod walk;
+mod writer;
 
-pub use array::{Expr, Fragments, H5Any, H5Array, HostBytes, Number, Operand, create, open_dset};
+pub use array::{Expr, Fragments, H5Any, H5Array, HostBytes, Number, Operand, open_dset};
 pub use attribute::AttributeValue;
 pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
-pub use load::{Wanted, load_hdf5, load_hdf5_codes};
+pub use load::{LoadHdf5, Wanted, load_hdf5};
 pub use mode::{ParseWriteModeError, WriteMode};
+pub use reader::Hdf5Reader;
 pub use refusal::Refusal;
 pub use save::{SaveHdf5, save_hdf5};
 pub use series::{FileSeries, file_series};
-pub use tree::{H5Node, Tree, TreeFilter, open, open_with};
+pub use tree::{H5Node, Tree, TreeFilter, open_with};
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+pub use walk::datasets_hdf5;
+pub use writer::Hdf5Writer;
 
 /// The key under which `DistArray` saves an array where none is given.
 pub const DEFAULT_KEY: &str = "buffer";

@@ -5,7 +5,8 @@
 //! element size ─┼─► IoPlan ─► read_elements, write_elements ─► one file     any file whose elements lie in one piece
 //! file layout  ─┘                        ▲
 //!                                        ├── save_hdf5, load_hdf5             HDF5 datasets (feature `hdf5`)
-//!                                        └── to_file, from_file               the same, a file for each rank
+//!                                        ├── to_file, from_file               the same, a file for each rank
+//!                                        └── open_dset                        the same, lazily: slices, fragments, arithmetic
 //! ```
 //!
 //! - A plan is pure: it says for every rank which bytes of the file are its own, and whether it goes there by itself or by an
@@ -17,7 +18,7 @@
 //! [`SharedFile`](dist_comm::SharedFile): thread ranks and MPI ranks do the same.
 //!
 //! # Features
-//! - `hdf5`: `SaveHdf5`, `save_hdf5`, `load_hdf5`, `inspect_hdf5`, and Legate's `to_file`, `from_file`, `from_file_batched`, by any HDF5 library,
+//! - `hdf5`: `SaveHdf5`, `save_hdf5`, `load_hdf5`, `inspect_hdf5`, lazy handles (`open_dset`, `H5Array`), and Legate's `to_file`, `from_file`, `from_file_batched`, by any HDF5 library,
 //!   a serial one too.
 //! - `mpi`: the tests under `mpirun`.
 //! - `cli`: the command `dap`; nothing of it is in the library.
@@ -25,9 +26,13 @@
 
 mod error;
 mod execute;
+#[cfg(any(feature = "cli", feature = "hdf5"))]
+mod identity;
 mod layout;
 mod part;
 mod plan;
+#[cfg(any(feature = "cli", feature = "hdf5"))]
+mod publish;
 mod report;
 
 #[cfg(feature = "hdf5")]
@@ -37,16 +42,41 @@ pub use error::IoError;
 pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
-    AttributeValue, Batch, Batches, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Expr,
-    FileQueue, FileSeries, Fragments, H5Any, H5Array, H5Node, HostBytes, Number, Operand,
-    ParseWriteModeError, Refusal, SaveHdf5, Storage, Tree, TreeFilter, Wanted, WriteMode, create,
-    file_series, from_file, from_file_batched, inspect_hdf5, load_hdf5, load_hdf5_codes, open,
-    open_dset, open_with, repack, save_hdf5, to_file,
+    AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Expr, FileSeries, Fragments,
+    H5Any, H5Array, H5Node, Hdf5Reader, Hdf5Writer, HostBytes, LoadHdf5, Number, Operand,
+    ParseWriteModeError, Refusal, SaveHdf5, Storage, Tree, TreeFilter, Wanted, WriteMode,
+    datasets_hdf5, file_series, inspect_hdf5, load_hdf5, open_dset, open_with, save_hdf5,
 };
+#[cfg(feature = "hdf5")]
+pub use h5::{array::create, tree::open};
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};
-pub use plan::{Chunk, Direction, Explanation, IoPlan, LONG_RUN, RankVolume, Strategy};
+pub use plan::{Chunk, Direction, Explanation, IoPlan, RankVolume, Strategy};
 pub use report::IoReport;
+
+/// Writes a file as a whole or not at all: for `dap`, which is a crate of its own.
+///
+/// # Errors
+/// What the operating system says.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub fn replace_file(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    publish::replace(path, bytes)
+}
+
+/// Legate's calls, under its names: a file for each rank, and one virtual dataset that presents them as one.
+///
+/// ```text
+/// to_file            every rank writes its part; the file that names them all is published last
+/// from_file          any dataset, each rank what it wants of it; of a virtual one every part is checked
+/// from_file_batched  a dataset in chunks, one read ahead
+/// FileQueue          saves that return at once, and the fence that waits for them
+/// repack             one plain file of a file with parts
+/// ```
+#[cfg(feature = "hdf5")]
+pub mod legate {
+    pub use crate::h5::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+}
 
 /// The examples of `README.md`.
 #[cfg(all(doctest, feature = "hdf5"))]

@@ -26,7 +26,7 @@ pub use explain::{Explanation, RankVolume};
 
 /// Runs of this many bytes are taken to be long: going to the file for each should cost no more than one more copy in memory.
 /// The number is an estimate that no measurement stands behind yet.
-pub const LONG_RUN: u64 = 16 << 10;
+pub(crate) const LONG_RUN: u64 = 16 << 10;
 
 /// Whether elements go to the file or come from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -41,6 +41,9 @@ mod parts;
 #[path = "it/python.rs"]
 mod python;
 #[cfg(feature = "hdf5")]
+#[path = "it/python_handles.rs"]
+mod python_handles;
+#[cfg(feature = "hdf5")]
 #[path = "it/python_parts.rs"]
 mod python_parts;
 #[cfg(feature = "hdf5")]

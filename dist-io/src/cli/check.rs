@@ -316,11 +316,11 @@ fn hdf5_file(path: &Path, _: Option<String>, findings: &mut Vec<Finding>) {
 
 #[cfg(feature = "hdf5")]
 fn hdf5_file(path: &Path, key: Option<String>, findings: &mut Vec<Finding>) {
-    use dist_io::{IoError, Refusal, inspect_hdf5};
+    use dist_io::{Hdf5Reader, IoError, Refusal};
 
     let keys = match key {
         Some(key) => Ok(vec![key]),
-        None => super::hdf5::keys(path),
+        None => dist_io::datasets_hdf5(path),
     };
     let keys = match keys {
         Ok(keys) => keys,
@@ -334,13 +334,19 @@ fn hdf5_file(path: &Path, key: Option<String>, findings: &mut Vec<Finding>) {
     };
     for key in keys {
         let mut finding = Finding::file(format!("{}:/{key}", path.display()));
-        match inspect_hdf5(path, &key) {
-            Ok(info) => match info.dim_data {
-                None => finding
-                    .notes
-                    .push("no dim_data: an ordinary dataset".to_owned()),
-                Some(parts) => of_ranks(&mut finding, &parts),
-            },
+        match Hdf5Reader::open(path, &key) {
+            Ok(reader) => {
+                match &reader.info().dim_data {
+                    None => finding
+                        .notes
+                        .push("no dim_data: an ordinary dataset".to_owned()),
+                    Some(parts) => of_ranks(&mut finding, parts),
+                }
+                // every part of a virtual dataset
+                if let Err(error) = reader.locate() {
+                    finding.unreadable = Some(error.to_string());
+                }
+            }
             Err(IoError::Hdf5 { refusal, .. }) if matches!(*refusal, Refusal::DimData { .. }) => {
                 finding.broken = Some(refusal.to_string());
             }

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use clap::Args as ClapArgs;
 use dap_protocol::{DimData, DistBuffer, ElementType, HostBuffer, LocalBuffer, Order};
+#[cfg(feature = "hdf5")]
+use dist_io::SaveHdf5;
 use dist_maps::Distribution;
 use dnpy_format::set::{PartRecord, SetWriter};
 use dnpy_format::{SaveId, npy};
@@ -209,8 +211,13 @@ impl Args {
     ) -> Result<(), CliError> {
         let key = key.unwrap_or(dist_io::DEFAULT_KEY);
         let all = whole(&source.shape())?;
-        let mut pending = super::publish::Pending::new(path)?;
-        super::hdf5::create(&mut pending, path, key, source.element(), wanted)?;
+        let mut save = SaveHdf5::new(path).key(key);
+        if let Source::Hdf5 { reader, .. } = source {
+            for (name, value) in &reader.info().attributes {
+                save = save.attribute(name, value.clone());
+            }
+        }
+        let mut writer = save.begin(wanted, source.element())?;
         let bar = bar(stored_bytes(&all, source.element()));
         for piece in Pieces::new(&all, source.item_memory(), self.budget)? {
             let part = source.read(&piece?)?;
@@ -218,12 +225,12 @@ impl Args {
             part.buffer().visit_bytes(&mut |bytes| {
                 bar.inc(bytes.len() as u64);
                 if outcome.is_ok() {
-                    outcome = std::io::Write::write_all(pending.file(), bytes);
+                    outcome = writer.write(bytes);
                 }
             });
-            outcome.map_err(CliError::os("write", path))?;
+            outcome?;
         }
-        pending.publish()?;
+        writer.publish()?;
         bar.finish_and_clear();
         Ok(())
     }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, ValueEnum};
 use dist_maps::{Distribution, Index, Slice, draw_rgb, draw_svg, draw_text};
 
+use super::Outcome;
 use super::dist::{Dist, Extents};
 use super::error::CliError;
 use super::source::Source;
-use super::{Outcome, publish};
 
 /// Draw who owns what.
 ///
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, CliError> {
     match &args.output {
         None => Ok(drawn.into()),
         Some(path) => {
-            publish::write(path, &drawn)?;
+            dist_io::replace_file(path, &drawn).map_err(CliError::os("replace", path))?;
             Ok(Vec::new().into())
         }
     }

@@ -74,14 +74,6 @@ pub(super) enum CliError {
     Binary,
     #[error("{}: {message}", path.display())]
     Picture { path: PathBuf, message: String },
-    #[cfg(feature = "hdf5")]
-    #[error("{}:/{key}: {operation}: {message}", path.display())]
-    Hdf5 {
-        path: PathBuf,
-        key: String,
-        operation: &'static str,
-        message: String,
-    },
 }
 
 impl CliError {

@@ -5,12 +5,9 @@ mod convert;
 mod dist;
 mod draw;
 mod error;
-#[cfg(feature = "hdf5")]
-mod hdf5;
 mod pieces;
 mod place;
 mod plan;
-mod publish;
 mod shell;
 mod show;
 mod source;

@@ -87,7 +87,7 @@ fn datasets(place: Place) -> Result<Vec<Place>, CliError> {
     let Place::Hdf5 { path, key: None } = place else {
         return Ok(vec![place]);
     };
-    let keys = super::hdf5::keys(&path)?.into_iter();
+    let keys = dist_io::datasets_hdf5(&path)?.into_iter();
     Ok(keys
         .map(|key| Place::Hdf5 {
             path: path.clone(),
@@ -193,7 +193,7 @@ fn describe(source: &Source, all: bool) -> Result<String, CliError> {
         Source::Npy { .. } => None,
         Source::Set { .. } => Some(distribution.ranks()),
         #[cfg(feature = "hdf5")]
-        Source::Hdf5 { info, .. } => info.dim_data.as_ref().map(Vec::len),
+        Source::Hdf5 { reader, .. } => reader.info().dim_data.as_ref().map(Vec::len),
     };
     if ranks.is_some() {
         for (number, dist) in distribution.axes().iter().enumerate() {
@@ -255,8 +255,9 @@ fn kind(source: &Source) -> String {
             )
         }
         #[cfg(feature = "hdf5")]
-        Source::Hdf5 { info, .. } => {
+        Source::Hdf5 { reader, .. } => {
             use dist_io::{ByteOrder, Storage};
+            let info = reader.info();
             let storage = match &info.storage {
                 Storage::Contiguous { offset: Some(at) } => {
                     format!("contiguous, from byte {at} on")

@@ -4,15 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use dap_protocol::{DimData, Element, ElementType, Order};
+#[cfg(feature = "hdf5")]
+use dist_io::{DEFAULT_KEY, Hdf5Reader};
 use dist_maps::Distribution;
 use dnpy_format::set::Set;
 use dnpy_format::{AnyPart, npy};
-#[cfg(feature = "hdf5")]
-use {
-    dap_protocol::{DistBuffer, HostArray},
-    dist_comm::SingleComm,
-    dist_io::{DEFAULT_KEY, DatasetInfo, inspect_hdf5, load_hdf5},
-};
 
 use super::error::CliError;
 use super::pieces::whole;
@@ -47,9 +43,6 @@ macro_rules! with_element {
         }
     }};
 }
-#[cfg(feature = "hdf5")]
-pub(super) use with_element;
-
 /// One array in files.
 pub(super) enum Source {
     /// A `.npy` file.
@@ -61,7 +54,7 @@ pub(super) enum Source {
     Hdf5 {
         path: PathBuf,
         key: String,
-        info: Box<DatasetInfo>,
+        reader: Box<Hdf5Reader>,
     },
 }
 
@@ -89,8 +82,8 @@ impl Source {
             #[cfg(feature = "hdf5")]
             Place::Hdf5 { path, key } => {
                 let key = key.unwrap_or_else(|| DEFAULT_KEY.to_owned());
-                let info = Box::new(inspect_hdf5(&path, &key)?);
-                Ok(Self::Hdf5 { path, key, info })
+                let reader = Box::new(Hdf5Reader::open(&path, &key)?);
+                Ok(Self::Hdf5 { path, key, reader })
             }
             #[cfg(not(feature = "hdf5"))]
             Place::Hdf5 { path, .. } => Err(CliError::NeedsHdf5 { path }),
@@ -114,7 +107,7 @@ impl Source {
             Self::Npy { header, .. } => header.shape().iter().map(|&n| n as u64).collect(),
             Self::Set { set, .. } => set.global_shape(),
             #[cfg(feature = "hdf5")]
-            Self::Hdf5 { info, .. } => info.shape.clone(),
+            Self::Hdf5 { reader, .. } => reader.info().shape.clone(),
         }
     }
 
@@ -123,7 +116,7 @@ impl Source {
             Self::Npy { header, .. } => header.element_type(),
             Self::Set { set, .. } => set.element_type(),
             #[cfg(feature = "hdf5")]
-            Self::Hdf5 { info, .. } => info.element,
+            Self::Hdf5 { reader, .. } => reader.info().element,
         }
     }
 
@@ -132,8 +125,8 @@ impl Source {
         match self {
             Self::Set { set, .. } => return Ok(set.distribution()?),
             #[cfg(feature = "hdf5")]
-            Self::Hdf5 { info, .. } => {
-                if let Some(parts) = &info.dim_data {
+            Self::Hdf5 { reader, .. } => {
+                if let Some(parts) = &reader.info().dim_data {
                     return Ok(Distribution::from_dim_data_per_rank(parts)?);
                 }
             }
@@ -165,11 +158,7 @@ impl Source {
             Self::Npy { path, .. } => npy::read_by_dim_data::<T>(path, dim_data)?.part.into(),
             Self::Set { set, .. } => set.read::<T>(dim_data)?.part.into(),
             #[cfg(feature = "hdf5")]
-            Self::Hdf5 { path, key, .. } => {
-                let part: DistBuffer<HostArray<T>> =
-                    load_hdf5(path, &SingleComm::new(), dim_data, key)?;
-                part.into()
-            }
+            Self::Hdf5 { reader, .. } => reader.read::<T>(dim_data)?.into(),
         })
     }
 }

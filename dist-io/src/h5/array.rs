@@ -5,6 +5,7 @@ mod create;
 mod expr;
 mod fragment;
 mod handle;
+mod number;
 mod read;
 mod span;
 mod write;
@@ -23,9 +24,10 @@ use crate::{FileLayout, IoError, IoReport};
 
 pub use any::{H5Any, HostBytes};
 pub use create::create;
-pub use expr::{Expr, Number, Operand};
+pub use expr::{Expr, Operand};
 pub use fragment::Fragments;
 pub(super) use handle::{Handle, Looked, look};
+pub use number::Number;
 
 /// A dataset of an HDF5 file as a distributed array that is not read yet: pyDive's `h5_ndarray`.
 ///
@@ -94,7 +96,7 @@ impl<T> fmt::Debug for H5Array<'_, T> {
 /// keys and element types.
 ///
 /// Every dimension is distributed in blocks, as pyDive does where nothing else is said: [`H5Array::distaxes`] and the others
-/// change that for nothing. Contiguous, chunked and compact datasets are read, and those that were never written.
+/// change that for nothing. Contiguous, chunked, compact and virtual datasets are read, and those that were never written.
 ///
 /// # Errors
 /// The same on every rank: [`IoError::Hdf5`] with what is wrong with the file or the key, [`IoError::ElementType`],
@@ -104,7 +106,7 @@ pub fn open_dset<'c, T: Element>(
     key: &str,
     comm: &'c dyn Communicator,
 ) -> Result<H5Array<'c, T>, IoError> {
-    super::together::same(comm, "element type", T::TYPE.to_string().as_bytes())?;
+    super::together::same(comm, &[("element type", T::TYPE.to_string().as_bytes())])?;
     H5Array::of(Handle::open(path.as_ref(), key, comm)?)
 }
 
@@ -304,7 +306,7 @@ impl<'c, T: Element> H5Array<'c, T> {
         Ok(self.load_with_report()?.0)
     }
 
-    /// As [`load`](Self::load), with what reading took.
+    /// As [`load`](Self::load), with what reading took. Of chunks only what is exchanged is counted. Collective; equal handles.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -383,11 +385,8 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// # Errors
     /// As [`load`](Self::load); [`IoError::Map`] when the positions are not as many as there are dimensions, or one is out of range.
     pub fn at(&self, index: &[i64]) -> Result<T, IoError> {
-        let mut text = String::new();
-        for at in index {
-            text = text + &at.to_string() + " ";
-        }
-        super::together::same(self.handle.comm, "position", text.as_bytes())?;
+        let text = format!("{index:?}");
+        super::together::same(self.handle.comm, &[("position", text.as_bytes())])?;
         if index.len() != self.ndim() {
             return Err(dist_maps::MapError::Count {
                 what: "indices",
@@ -411,7 +410,7 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// As [`load`](Self::load); [`IoError::Map`] when there is no such rank.
     pub fn gather_to(&self, root: usize) -> Result<Option<HostArray<T>>, IoError> {
         let comm = self.handle.comm;
-        super::together::same(comm, "root", root.to_string().as_bytes())?;
+        super::together::same(comm, &[("root", root.to_string().as_bytes())])?;
         let axes = self.shape().iter().map(|&n| dist_maps::AxisDist::whole(n));
         let axes = axes.collect::<Result<Vec<_>, _>>()?;
         let whole = Distribution::from_axes(axes, comm.size(), [root])?;

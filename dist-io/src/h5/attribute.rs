@@ -6,7 +6,16 @@ use hdf5_metno as hdf5;
 use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
 use serde::{Deserialize, Serialize};
 
+use super::vds::{BOUNDS_ATTRIBUTE, SAVE_ATTRIBUTE};
 use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE};
+
+/// Attributes of this crate, which are not the user's.
+pub(super) const OWN_ATTRIBUTES: [&str; 4] = [
+    DIM_DATA_ATTRIBUTE,
+    VERSION_ATTRIBUTE,
+    SAVE_ATTRIBUTE,
+    BOUNDS_ATTRIBUTE,
+];
 
 /// The value of an attribute: one text or one number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,7 +55,7 @@ impl From<f64> for AttributeValue {
 
 /// Gives a dataset an attribute.
 pub(super) fn attach(
-    dataset: &hdf5::Dataset,
+    dataset: &hdf5::Location,
     name: &str,
     value: &AttributeValue,
 ) -> Result<(), Refusal> {
@@ -68,7 +77,7 @@ pub(super) fn attach(
     attached.map_err(|error| wrong(&error.to_string()))
 }
 
-fn one<T: hdf5::H5Type>(dataset: &hdf5::Dataset, name: &str, value: &T) -> hdf5::Result<()> {
+fn one<T: hdf5::H5Type>(dataset: &hdf5::Location, name: &str, value: &T) -> hdf5::Result<()> {
     let attribute = dataset.new_attr::<T>().create(name)?;
     attribute.write_scalar(value)
 }
@@ -85,7 +94,7 @@ pub(super) fn attributes(
 ) -> Result<BTreeMap<String, AttributeValue>, Refusal> {
     let mut found = BTreeMap::new();
     for name in names(dataset)? {
-        if name == DIM_DATA_ATTRIBUTE || name == VERSION_ATTRIBUTE {
+        if OWN_ATTRIBUTES.contains(&name.as_str()) {
             continue;
         }
         if let Ok(Some(value)) = value(dataset, &name) {

@@ -215,6 +215,11 @@ impl Chunks {
         Ok(Some(places))
     }
 
+    /// Whether the library has to find the chunks.
+    pub(super) fn needs_library(&self) -> bool {
+        self.places.is_none()
+    }
+
     /// A chunk's number, by its place in the grid of chunks.
     fn number(&self, coords: &[u64]) -> u64 {
         number(&self.shape, &self.chunk, coords)

@@ -1,8 +1,6 @@
 //! [`DatasetInfo`]: a dataset looked up, and where its elements lie.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use dap_protocol::{DimData, ElementType};
@@ -12,9 +10,10 @@ use hdf5_metno::plist::DatasetCreate;
 use serde::{Deserialize, Serialize};
 
 use super::attribute::{AttributeValue, attributes, names as attribute_names, value};
-use super::chunk::{Chunks, filter_names};
-use super::together::{is_regular, names};
-use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, ffi, metadata, open};
+use super::chunk::filter_names;
+use super::source::Opened;
+use super::together::refused;
+use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, metadata};
 use crate::IoError;
 use crate::layout::shape_text;
 
@@ -80,7 +79,7 @@ pub struct DatasetInfo {
     pub shape: Vec<u64>,
     /// The element type; of an enumeration that of its codes.
     pub element: ElementType,
-    /// Whether the elements are the codes of an enumeration: [`load_hdf5_codes`](super::load_hdf5_codes) reads them.
+    /// Whether the elements are the codes of an enumeration, which [`LoadHdf5::codes`](crate::LoadHdf5::codes) asks for.
     pub is_enumeration: bool,
     /// The byte order of the elements; this machine's where they are single bytes.
     pub byte_order: ByteOrder,
@@ -100,9 +99,15 @@ pub struct DatasetInfo {
 /// [`IoError::Hdf5`] with what is wrong with the file or the key; also when the elements are of a type that is not read yet.
 pub fn inspect_hdf5(path: impl AsRef<Path>, key: &str) -> Result<DatasetInfo, IoError> {
     let path = path.as_ref();
-    let info = || {
-        let (_file, dataset) = opened(path, key)?;
-        let found = describe(path, &dataset)?;
+    let opened = Opened::new(path, key);
+    let info = opened.and_then(|opened| opened.info());
+    info.map_err(|refusal| refused(path, key, refusal))
+}
+
+impl Opened {
+    /// What there is to know of it.
+    pub(super) fn info(&self) -> Result<DatasetInfo, Refusal> {
+        let found = self.found.clone();
         let dim_data = match &found.dim_data {
             None => None,
             Some(_) => Some(found.parts()?),
@@ -113,16 +118,11 @@ pub fn inspect_hdf5(path: impl AsRef<Path>, key: &str) -> Result<DatasetInfo, Io
             shape: found.shape,
             byte_order: found.byte_order,
             storage: found.storage,
-            filters: filter_names(&how(&dataset)?)?,
+            filters: filter_names(&how(&self.dataset)?)?,
             dim_data,
-            attributes: attributes(&dataset)?,
+            attributes: attributes(&self.dataset)?,
         })
-    };
-    info().map_err(|refusal: Refusal| IoError::Hdf5 {
-        path: path.to_owned(),
-        key: key.to_owned(),
-        refusal: Box::new(refusal),
-    })
+    }
 }
 
 /// A dataset as rank 0 tells the others of it.
@@ -149,13 +149,14 @@ impl Found {
         })
     }
 
-    /// Where the elements begin; 0 where there are none.
-    pub(super) fn offset(&self) -> Result<u64, Refusal> {
+    /// Where the elements begin, 0 where there are none; `allowed` is what the refusal says of other ways to store them.
+    pub(super) fn offset(&self, allowed: &str) -> Result<u64, Refusal> {
         match self.storage {
             _ if self.shape.contains(&0) => Ok(0),
             Storage::Contiguous { offset: Some(at) } => Ok(at),
             _ => Err(Refusal::Storage {
                 storage: self.storage.text(),
+                allowed: allowed.to_owned(),
             }),
         }
     }
@@ -172,53 +173,8 @@ impl Found {
     }
 }
 
-/// Where the elements of a dataset are, as rank 0 tells the others.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Contents {
-    /// In one piece, from this byte of the file on.
-    At(u64),
-    /// These are they.
-    Here(Vec<u8>),
-    /// Nowhere yet: each is this one.
-    Nowhere(Vec<u8>),
-    /// In chunks.
-    Chunks(Chunks),
-}
-
-/// A dataset looked up, and where its elements are.
-pub(super) fn find_contents(path: &Path, key: &str) -> Result<(Found, Contents), Refusal> {
-    let (file, dataset) = opened(path, key)?;
-    let found = describe(path, &dataset)?;
-    if found.shape.contains(&0) {
-        return Ok((found, Contents::At(0)));
-    }
-    let ty = dataset
-        .dtype()
-        .map_err(Refusal::library("ask for the element type"))?;
-    let fill = || Ok::<_, Refusal>(ffi::fill_value(&how(&dataset)?, &ty));
-    let contents = match found.storage {
-        Storage::Contiguous { offset: None } => Contents::Nowhere(fill()?),
-        Storage::Compact => Contents::Here(ffi::read_all(&dataset, &ty)?),
-        Storage::Chunked { .. } => {
-            Contents::Chunks(Chunks::of(&file, &dataset, &found.shape, fill()?)?)
-        }
-        _ => Contents::At(found.offset()?),
-    };
-    Ok((found, contents))
-}
-
-/// Opens a file to read it, and a dataset in it.
-pub(super) fn opened(path: &Path, key: &str) -> Result<(hdf5::File, hdf5::Dataset), Refusal> {
-    let names = names(key)?;
-    is_regular(path)?.ok_or(Refusal::NotFound)?;
-    let file = open::to_read(path)?;
-    let dataset = walk(&file, &names)?;
-    Ok((file, dataset))
-}
-
-/// What there is to know of a dataset.
-pub(super) fn describe(path: &Path, dataset: &hdf5::Dataset) -> Result<Found, Refusal> {
-    let bytes = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
+/// What there is to know of a dataset in a file of so many bytes.
+pub(super) fn describe(dataset: &hdf5::Dataset, bytes: u64) -> Result<Found, Refusal> {
     let ask = Refusal::library;
     let space = dataset.space().map_err(ask("ask for the shape"))?;
     if space.is_null() {
@@ -243,9 +199,9 @@ pub(super) fn describe(path: &Path, dataset: &hdf5::Dataset) -> Result<Found, Re
             });
         }
     }
-    let dim_data = attribute(dataset, DIM_DATA_ATTRIBUTE).map(|text| {
-        let version = attribute(dataset, VERSION_ATTRIBUTE)
-            .unwrap_or_else(|| Err("no __version__ beside it".to_owned()));
+    let version = attribute(dataset, VERSION_ATTRIBUTE)?;
+    let dim_data = attribute(dataset, DIM_DATA_ATTRIBUTE)?.map(|text| {
+        let version = version.unwrap_or_else(|| Err("no __version__ beside it".to_owned()));
         Ok((version?, text?))
     });
     Ok(Found {
@@ -256,35 +212,6 @@ pub(super) fn describe(path: &Path, dataset: &hdf5::Dataset) -> Result<Found, Re
         storage,
         dim_data,
     })
-}
-
-/// Why the library did not open a file.
-pub(super) fn not_opened(path: &Path, error: hdf5::Error) -> Refusal {
-    let message = error.to_string();
-    if message.contains("unable to lock file") {
-        return Refusal::Locked { message };
-    }
-    match has_signature(path) {
-        Ok(true) => Refusal::library("open")(error),
-        Ok(false) => Refusal::NotHdf5,
-        Err(error) => Refusal::os("open")(error),
-    }
-}
-
-/// Whether the format's signature stands where it may: at byte 0, 512, 1024, 2048, ...
-fn has_signature(path: &Path) -> std::io::Result<bool> {
-    let file = File::open(path)?;
-    let len = file.metadata()?.len();
-    let mut at = 0_u64;
-    while at.saturating_add(8) <= len {
-        let mut found = [0; 8];
-        file.read_exact_at(&mut found, at)?;
-        if found == *b"\x89HDF\r\n\x1a\n" {
-            return Ok(true);
-        }
-        at = if at == 0 { 512 } else { at.saturating_mul(2) };
-    }
-    Ok(false)
 }
 
 /// What an object is, under a name that exists; `None` where a link leads nowhere. One in another file is refused: what is
@@ -367,15 +294,18 @@ fn storage(dataset: &hdf5::Dataset) -> Result<Storage, Refusal> {
     })
 }
 
-/// The text of an attribute; `None` where there is no such attribute, an error where it is no text.
-pub(super) fn attribute(dataset: &hdf5::Dataset, name: &str) -> Option<Result<String, String>> {
-    let names = attribute_names(dataset).ok()?;
+/// The text of an attribute, or why it is none; `None` where there is no such attribute.
+pub(super) fn attribute(
+    dataset: &hdf5::Dataset,
+    name: &str,
+) -> Result<Option<Result<String, String>>, Refusal> {
+    let names = attribute_names(dataset)?;
     if !names.iter().any(|known| known == name) {
-        return None;
+        return Ok(None);
     }
-    Some(match value(dataset, name) {
+    Ok(Some(match value(dataset, name) {
         Ok(Some(AttributeValue::Text(text))) => Ok(text),
         Ok(_) => Err(format!("{name} is no text")),
         Err(error) => Err(error.to_string()),
-    })
+    }))
 }

@@ -1,19 +1,19 @@
 //! [`load_hdf5`]: a dataset as a distributed array.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dap_protocol::{DimData, DistBuffer, Element, ElementType, HostArray, copy_bytes_to_elements};
 use dist_comm::agree::agree;
-use dist_comm::{CommExt, Communicator, FileMode, SharedFileOps};
+use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
 
-use super::chunk::{self, Open};
-use super::dataset::{Contents, Found, find_contents};
-use super::together::{by_rank_0, same};
-use super::{ByteOrder, Refusal, metadata};
-use crate::part::{Extent, FilePart};
-use crate::{Direction, FileLayout, IoError, IoPlan, read_elements};
+use super::dataset::Found;
+use super::source::{Source, TURNS, is_changed};
+use super::together::same;
+use super::{DEFAULT_KEY, Refusal, metadata};
+use crate::IoError;
+use crate::execute::room;
 
 /// Which part of a dataset every rank gets.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,17 @@ pub enum Wanted<'a> {
     /// What this rank's dictionaries describe. Those of all ranks need not be one array: ranks may ask for the same elements,
     /// and leave some out.
     DimData(&'a DimData),
+}
+
+impl Wanted<'_> {
+    /// What every rank has to ask for alike.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::AsSaved => "as saved",
+            Self::Distribution(_) => "a distribution",
+            Self::DimData(_) => "dim_data",
+        }
+    }
 }
 
 impl<'a> From<&'a Distribution> for Wanted<'a> {
@@ -46,11 +57,19 @@ impl<'a> From<&'a DimData> for Wanted<'a> {
 ///
 /// The dataset may be anybody's: contiguous, compact, or in chunks. Chunks are read by all ranks, and those that went through the
 /// filters shuffle, deflate (`gzip`), fletcher32 and lzf are decoded in threads; those of other filters go through the library,
-/// one at a time in each process, if it has the filter. What was never written is the fill value. Virtual and external datasets
-/// are refused by name.
+/// one at a time in each process, if it has the filter. What was never written is the fill value. Datasets whose elements lie in
+/// other files as plain bytes (external ones) are refused by name.
+///
+/// A virtual dataset is read from its parts: each rank opens those that hold what it reads, without the HDF5 library, which would
+/// let a missing part pass for zeros. Before that, every part is looked at: that it is there and whole, of the right type and
+/// shape, in one piece, and, if [`to_file`](crate::legate::to_file) wrote it, of this save and for this place. Anybody's virtual
+/// dataset is read whose mappings are blocks, do not overlap and leave no element out.
+///
+/// All ranks read the file that rank 0 looked at. Where it is replaced meanwhile, all look again, some times.
 ///
 /// # Errors
-/// The same on every rank. [`IoError::Hdf5`] with what is wrong with path, key or a chunk, [`IoError::ElementType`], [`IoError::Shape`],
+/// The same on every rank. [`IoError::Hdf5`] with what is wrong with path, key, a chunk or a part ([`Refusal::Changed`] when the
+/// file is replaced all the time), [`IoError::ElementType`], [`IoError::Shape`],
 /// [`IoError::Ranks`] when it was saved by another number of ranks than [`Wanted::AsSaved`] finds, [`IoError::Differ`],
 /// [`IoError::Index`], [`IoError::Element`] for a `bool` that is neither 0 nor 1, [`IoError::Agreed`] and [`IoError::Comm`] when a
 /// rank fails by itself.
@@ -67,129 +86,145 @@ impl<'a> From<&'a DimData> for Wanted<'a> {
 /// save_hdf5(&path, &whole, "n", WriteMode::Replace, &SingleComm::new())?;
 /// let parts = ThreadComm::run(2, |comm| {
 ///     let cyclic = Distribution::over(2).shape([6]).cyclic(0).build()?;
-///     let part = load_hdf5::<i32>(&path, comm, &cyclic, "n")?;
+///     let part = load_hdf5::<i32>(&path, &cyclic, "n", comm)?;
 ///     Ok::<_, IoError>(part.buffer().data().to_vec())
 /// })?;
 /// assert_eq!(parts, [[0, 2, 4], [1, 3, 5]]);
-/// assert_eq!(load_hdf5::<i32>(&path, &SingleComm::new(), Wanted::AsSaved, "n")?, whole);
+/// assert_eq!(load_hdf5::<i32>(&path, Wanted::AsSaved, "n", &SingleComm::new())?, whole);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn load_hdf5<'a, T: Element>(
     path: impl AsRef<Path>,
-    comm: &(impl Communicator + ?Sized),
     wanted: impl Into<Wanted<'a>>,
     key: &str,
+    comm: &(impl Communicator + ?Sized),
 ) -> Result<DistBuffer<HostArray<T>>, IoError> {
-    load(path.as_ref(), comm, wanted.into(), key, false)
+    LoadHdf5::new(path).key(key).load(wanted, comm)
 }
 
-/// As [`load_hdf5`], of an enumeration: its codes, as they are in the file. Integers are read as well. Collective; equal paths,
-/// keys and element types.
+/// Loads one dataset of an HDF5 file: how, and then [`load`](Self::load). [`load_hdf5`] is this in one call.
 ///
-/// # Errors
-/// As [`load_hdf5`].
-pub fn load_hdf5_codes<'a, T: Element>(
-    path: impl AsRef<Path>,
-    comm: &(impl Communicator + ?Sized),
-    wanted: impl Into<Wanted<'a>>,
-    key: &str,
-) -> Result<DistBuffer<HostArray<T>>, IoError> {
-    load(path.as_ref(), comm, wanted.into(), key, true)
+/// ```
+/// use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
+/// use dist_comm::SingleComm;
+/// use dist_io::{LoadHdf5, SaveHdf5, Wanted};
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("numbers.h5");
+/// let (alone, whole) = (SingleComm::new(), DimData::new(vec![DimDict::whole(2)?]));
+/// let numbers = DistBuffer::new(whole, HostArray::new(vec![2], vec![7_i8, 1])?)?;
+/// SaveHdf5::new(&path).key("n").save(&numbers, &alone)?;
+/// let loaded = LoadHdf5::new(&path).key("n").codes(true).load::<i8>(Wanted::AsSaved, &alone)?;
+/// assert_eq!(loaded, numbers); // no enumeration: its elements
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct LoadHdf5 {
+    path: PathBuf,
+    key: String,
+    codes: bool,
 }
 
-fn load<T: Element>(
-    path: &Path,
-    comm: &(impl Communicator + ?Sized),
-    wanted: Wanted<'_>,
-    key: &str,
-    codes: bool,
-) -> Result<DistBuffer<HostArray<T>>, IoError> {
-    let kind = match wanted {
-        Wanted::AsSaved => "as saved",
-        Wanted::Distribution(_) => "a distribution",
-        Wanted::DimData(_) => "dim_data",
-    };
-    same(comm, "path", path.as_os_str().as_bytes())?;
-    same(comm, "key", key.as_bytes())?;
-    same(comm, "element type", T::TYPE.to_string().as_bytes())?;
-    same(comm, "kind of part", kind.as_bytes())?;
-    let elements = if codes { "codes" } else { "elements" };
-    same(comm, "kind of elements", elements.as_bytes())?;
-    // all that is not read is refused here
-    let (found, contents) = by_rank_0(comm, path, key, || find_contents(path, key))?;
-    let refused = |refusal| IoError::Hdf5 {
-        path: path.to_owned(),
-        key: key.to_owned(),
-        refusal: Box::new(refusal),
-    };
-    let element = found.element().map_err(refused)?;
-    if found.is_enumeration && !codes {
-        return Err(refused(Refusal::Enumeration));
-    }
-    if element != T::TYPE {
-        return Err(IoError::ElementType {
-            given: element,
-            allowed: T::TYPE,
-        });
-    }
-    let (dim_data, distribution) = placed(comm, &found, wanted, &refused)?;
-    // a scalar is read by every rank: no dictionary can say that one has none
-    let distribution = distribution.filter(|_| dim_data.ndim() > 0);
-    let array = agree(comm, zeros::<T>(&dim_data))?;
-    let (shape, mut elements) = array;
-    let mut checked = match T::bytes_mut(&mut elements) {
-        Some(_) => Vec::new(),
-        None => vec![0; elements.len()], // `bool`: bytes are looked at before they are elements
-    };
-    let bytes = T::bytes_mut(&mut elements).unwrap_or(&mut checked);
-    let item = element.size();
-    match (&contents, &distribution) {
-        (Contents::At(start), Some(distribution)) => {
-            let file = comm.open_shared(path, FileMode::Read)?;
-            let layout = FileLayout::Contiguous;
-            let plan = IoPlan::new(distribution, item, layout, Direction::Read)?;
-            read_elements(comm, &*file, *start, &plan, bytes)?;
-        }
-        (Contents::At(start), None) => {
-            let file = comm.open_shared(path, FileMode::Read)?;
-            let read = |offset, to: &mut [u8]| file.read_at(start + offset, to);
-            agree(comm, read_part(read, &dim_data, item, bytes))?;
-        }
-        (Contents::Here(all), _) => {
-            let read = |offset, to: &mut [u8]| copy_from(all, offset, to);
-            agree(comm, read_part(read, &dim_data, item, bytes))?;
-        }
-        (Contents::Nowhere(fill), _) => {
-            let items = bytes.chunks_exact_mut(item);
-            items.for_each(|item| item.copy_from_slice(fill));
-        }
-        (Contents::Chunks(chunks), distribution) => {
-            let file = comm.open_shared(path, FileMode::Read)?;
-            let open = Open {
-                path,
-                key,
-                file: &*file,
-            };
-            let distribution = distribution.as_ref();
-            chunk::load(comm, &open, chunks, distribution, &dim_data, item, bytes)?;
+impl LoadHdf5 {
+    /// From a file of this name, the dataset of the key `"buffer"` unless another one is given.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self {
+            path: path.as_ref().to_owned(),
+            key: DEFAULT_KEY.to_owned(),
+            codes: false,
         }
     }
-    if found.byte_order != ByteOrder::NATIVE {
-        let word = element.word_size();
-        bytes.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+
+    /// The key of the dataset, with those of the groups that lead to it: `"run/7/heat"`.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = key.into();
+        self
     }
-    check_values(comm, &checked, element)?;
-    if element == ElementType::Bool {
-        let copied = copy_bytes_to_elements(&checked, &mut elements);
-        agree(comm, copied)?;
+
+    /// Of an enumeration, its codes, as they are in the file; integers are read as well. Otherwise an enumeration is an error.
+    pub fn codes(mut self, codes: bool) -> Self {
+        self.codes = codes;
+        self
     }
-    let buffer = HostArray::new(shape, elements).map_err(IoError::from);
-    let part = buffer.and_then(|buffer| Ok(DistBuffer::new(dim_data, buffer)?));
-    Ok(agree(comm, part)?)
+
+    /// Loads, each rank its part. Collective; every rank says the same of file and dataset.
+    ///
+    /// # Errors
+    /// As [`load_hdf5`].
+    pub fn load<'a, T: Element>(
+        &self,
+        wanted: impl Into<Wanted<'a>>,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<DistBuffer<HostArray<T>>, IoError> {
+        let (path, key, wanted) = (self.path.as_path(), self.key.as_str(), wanted.into());
+        let elements: &[u8] = if self.codes { b"codes" } else { b"elements" };
+        same(
+            comm,
+            &[
+                ("path", path.as_os_str().as_bytes()),
+                ("key", key.as_bytes()),
+                ("element type", T::TYPE.to_string().as_bytes()),
+                ("kind of part", wanted.kind().as_bytes()),
+                ("kind of elements", elements),
+            ],
+        )?;
+        let mut turn = 1;
+        loop {
+            let source = Source::open(comm, path, key)?;
+            match source.load(comm, wanted, self.codes) {
+                Err(error) if is_changed(&error) && turn < TURNS => turn += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Checks what is asked for, and reads it. Collective; the same wishes on every rank.
+    pub(super) fn load<T: Element>(
+        &self,
+        comm: &(impl Communicator + ?Sized),
+        wanted: Wanted<'_>,
+        codes: bool,
+    ) -> Result<DistBuffer<HostArray<T>>, IoError> {
+        let found = &self.found;
+        let element = found.element().map_err(|r| self.refused(r))?;
+        if found.is_enumeration && !codes {
+            return Err(self.refused(Refusal::Enumeration));
+        }
+        if element != T::TYPE {
+            return Err(IoError::ElementType {
+                given: element,
+                allowed: T::TYPE,
+            });
+        }
+        let (dim_data, distribution) = placed(comm, found, wanted, &|r| self.refused(r))?;
+        // a scalar is read by every rank: no dictionary can say that one has none
+        let distribution = distribution.filter(|_| dim_data.ndim() > 0);
+        let (shape, mut elements) = agree(comm, zeros::<T>(&dim_data))?;
+        let mut checked = match T::bytes_mut(&mut elements) {
+            Some(_) => Ok(Vec::new()),
+            None => room(elements.len(), 1), // `bool`: bytes are looked at before they are elements
+        };
+        if element == ElementType::Bool {
+            checked = Ok(agree(comm, checked)?);
+        }
+        let mut checked = checked?;
+        let bytes = T::bytes_mut(&mut elements).unwrap_or(&mut checked);
+        self.read(comm, &dim_data, distribution.as_ref(), bytes)?;
+        check_values(comm, &checked, element)?;
+        if element == ElementType::Bool {
+            agree(comm, copy_bytes_to_elements(&checked, &mut elements))?;
+        }
+        let buffer = HostArray::new(shape, elements).map_err(IoError::from);
+        let part = buffer.and_then(|buffer| Ok(DistBuffer::new(dim_data, buffer)?));
+        Ok(agree(comm, part)?)
+    }
 }
 
 /// This rank's part, and the distribution of all where theirs make one. Collective.
-pub(super) fn placed(
+fn placed(
     comm: &(impl Communicator + ?Sized),
     found: &Found,
     wanted: Wanted<'_>,
@@ -264,42 +299,6 @@ pub(super) fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T
         })?;
     room.resize(elements, T::default());
     Ok((shape, room))
-}
-
-/// Reads a part by itself, run by run: so many bytes from an offset of the array on. Local.
-pub(super) fn read_part<E>(
-    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
-    dim_data: &DimData,
-    item: usize,
-    bytes: &mut [u8],
-) -> Result<(), IoError>
-where
-    IoError: From<E>,
-{
-    let part = FilePart::new(dim_data, item, Extent::Stored)?;
-    for run in part.runs() {
-        let target = &mut bytes[run.local * item..(run.local + run.len) * item];
-        read(run.offset, target)?;
-    }
-    Ok(())
-}
-
-/// Copies from all elements of an array.
-fn copy_from(all: &[u8], offset: u64, to: &mut [u8]) -> Result<(), IoError> {
-    let short = || IoError::BufferLength {
-        given: all.len(),
-        allowed: usize::try_from(offset)
-            .unwrap_or(usize::MAX)
-            .saturating_add(to.len()),
-    };
-    let from = usize::try_from(offset)
-        .ok()
-        .and_then(|start| all.get(start..));
-    let from = from
-        .and_then(|from| from.get(..to.len()))
-        .ok_or_else(short)?;
-    to.copy_from_slice(from);
-    Ok(())
 }
 
 /// Checks that bytes are values of `bool`. Collective.

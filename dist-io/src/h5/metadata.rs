@@ -63,8 +63,20 @@ pub(super) fn whole(parts: &[DimData]) -> Result<Distribution, IoError> {
 }
 
 /// The text of the attribute: a Python list with the tuple of dictionaries of every rank.
-pub(super) fn to_text(parts: &[DimData]) -> String {
-    Value::List(parts.iter().map(DimData::to_value).collect()).to_string()
+///
+/// A text that would be too long to be read again is refused.
+pub(super) fn to_text(parts: &[DimData]) -> Result<String, Refusal> {
+    let text = Value::List(parts.iter().map(DimData::to_value).collect()).to_string();
+    if text.len() > literal::MAX_LEN {
+        return Err(Refusal::DimData {
+            message: format!(
+                "a text of {} bytes, allowed: {}",
+                text.len(),
+                literal::MAX_LEN
+            ),
+        });
+    }
+    Ok(text)
 }
 
 /// What [`to_text`] wrote, for a dataset of this shape.
@@ -103,7 +115,7 @@ mod tests {
             .build()
             .unwrap();
         let parts: Vec<_> = (0..3).map(|rank| d.dim_data(rank).unwrap()).collect();
-        let text = to_text(&parts);
+        let text = to_text(&parts).unwrap();
         assert!(
             text.starts_with("[({'dist_type': 'c', 'proc_grid_rank': 0, "),
             "{text}"

@@ -1,16 +1,36 @@
 //! Files opened: those of others, and one that nobody else knows of yet.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use hdf5_metno as hdf5;
 use hdf5_metno::file::FileBuilder;
 
 use super::Refusal;
-use super::dataset::not_opened;
 
-/// Opens a file to read it.
+/// Opens a file to read it. Where the file system has no locks, it is opened without one.
 pub(super) fn to_read(path: &Path) -> Result<hdf5::File, Refusal> {
-    hdf5::File::open(path).map_err(|error| not_opened(path, error))
+    let opened = hdf5::File::open(path).or_else(|error| {
+        if lock_refusal(&error.to_string()) == Some(LockRefusal::NoLocks) {
+            unlocked().open(path)
+        } else {
+            Err(error)
+        }
+    });
+    opened.map_err(|error| not_opened(path, error))
+}
+
+/// Opens a file to change it, locked against other programs where the file system has locks.
+pub(super) fn to_change(path: &Path) -> Result<hdf5::File, Refusal> {
+    let opened = hdf5::File::open_rw(path).or_else(|error| {
+        if lock_refusal(&error.to_string()) == Some(LockRefusal::NoLocks) {
+            unlocked().open_rw(path)
+        } else {
+            Err(error)
+        }
+    });
+    opened.map_err(|error| not_opened(path, error))
 }
 
 /// Opens a file that only this process knows of, to add to it.
@@ -34,4 +54,81 @@ pub(super) fn unlocked() -> FileBuilder {
     #[cfg(hdf5_file_locking)]
     builder.with_fapl(|access| access.file_locking(false));
     builder
+}
+
+/// Why the library did not open a file.
+pub(super) fn not_opened(path: &Path, error: hdf5::Error) -> Refusal {
+    let message = error.to_string();
+    if lock_refusal(&message) == Some(LockRefusal::Held) {
+        return Refusal::Locked { message };
+    }
+    match has_signature(path) {
+        Ok(true) => Refusal::library("open")(error),
+        Ok(false) => Refusal::NotHdf5,
+        Err(error) => Refusal::os("open")(error),
+    }
+}
+
+/// Why a lock was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LockRefusal {
+    /// Another program has it.
+    Held,
+    /// The file system has none.
+    NoLocks,
+}
+
+/// What the library says of a lock, if it speaks of one: its answer has the number of the operating system's.
+fn lock_refusal(message: &str) -> Option<LockRefusal> {
+    let (_, rest) = message.split_once("unable to lock file")?;
+    let number = rest.split_once("errno = ").and_then(|(_, rest)| {
+        let end = rest.find(|c: char| !c.is_ascii_digit());
+        rest[..end.unwrap_or(rest.len())].parse::<i32>().ok()
+    });
+    Some(match number {
+        // ENOLCK, ENOSYS, EOPNOTSUPP, ENOTSUPP of some network file systems
+        Some(37 | 38 | 95 | 524) => LockRefusal::NoLocks,
+        _ => LockRefusal::Held,
+    })
+}
+
+/// Whether the format's signature stands where it may: at byte 0, 512, 1024, 2048, ...
+fn has_signature(path: &Path) -> std::io::Result<bool> {
+    let file = File::open(path)?;
+    let len = file.metadata()?.len();
+    let mut at = 0_u64;
+    while at.saturating_add(8) <= len {
+        let mut found = [0; 8];
+        file.read_exact_at(&mut found, at)?;
+        if found == *b"\x89HDF\r\n\x1a\n" {
+            return Ok(true);
+        }
+        at = if at == 0 { 512 } else { at.saturating_mul(2) };
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_without_locks_is_no_other_program() {
+        let said = |number: u32| {
+            format!(
+                "H5Fopen(): unable to lock file: unable to lock file, errno = {number}, error message = 'x'"
+            )
+        };
+        for (number, means) in [
+            (11, LockRefusal::Held),
+            (13, LockRefusal::Held),
+            (37, LockRefusal::NoLocks),
+            (38, LockRefusal::NoLocks),
+            (524, LockRefusal::NoLocks),
+        ] {
+            assert_eq!(lock_refusal(&said(number)), Some(means), "{number}");
+        }
+        assert_eq!(lock_refusal("unable to lock file"), Some(LockRefusal::Held));
+        assert_eq!(lock_refusal("file signature not found"), None);
+    }
 }

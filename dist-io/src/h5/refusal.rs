@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ChunkProblem;
+use crate::publish::PublishError;
 
 /// What is wrong with an HDF5 file, or with a name in it. One rank finds out, every rank gets the same value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -39,10 +40,20 @@ pub enum Refusal {
         /// Where the file ends.
         found: u64,
     },
-    /// Another program writes the file, or reads one that was to be written, and has locked it.
-    #[error("another program has locked the file: {message}")]
+    /// Another program has the file open to write it, or another save of it is under way.
+    #[error("the file is locked: {message}")]
     Locked {
-        /// The library's answer.
+        /// Who has locked it, or the library's answer.
+        message: String,
+    },
+    /// The file, or a part of it, was replaced or written to by another program, again and again while it was read, or between
+    /// the beginning of a save and its end.
+    #[error("the file was changed by another program meanwhile")]
+    Changed,
+    /// The save is done, and the file is the new one; a crash of the machine may still undo that.
+    #[error("the file is replaced, but its directory could not be synced: {message}")]
+    Unsynced {
+        /// The operating system's answer.
         message: String,
     },
     /// Memory that could not be had.
@@ -90,10 +101,12 @@ pub enum Refusal {
     #[error("the dataset has a null dataspace: there is nothing to read")]
     NullDataspace,
     /// Elements that do not lie in this file, or not as elements of this dataset.
-    #[error("the elements are stored {storage}; read are contiguous, chunked and compact ones")]
+    #[error("the elements are stored {storage}; allowed here: {allowed}")]
     Storage {
         /// How they are stored.
         storage: String,
+        /// How they may be.
+        allowed: String,
     },
     /// The datasets of a group have different shapes, so they are no array of structures.
     #[error("most members are {shape}, but {}", members_text(others))]
@@ -179,8 +192,10 @@ pub enum Refusal {
         /// Why not.
         message: String,
     },
-    /// The elements are the codes of an enumeration, which are read by `load_hdf5_codes` alone.
-    #[error("the elements are an enumeration: load_hdf5_codes reads its codes")]
+    /// The elements are the codes of an enumeration, which are read where [`LoadHdf5::codes`](crate::LoadHdf5::codes) asks for them.
+    #[error(
+        "the elements are the codes of an enumeration, which have to be asked for (LoadHdf5::codes)"
+    )]
     Enumeration,
     /// A part of a virtual dataset that cannot be used.
     #[error("the part {part:?}: {refusal}")]
@@ -223,6 +238,22 @@ pub enum Refusal {
         /// Why not.
         message: String,
     },
+}
+
+impl From<PublishError> for Refusal {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::NotAFile => Self::NotAFile,
+            PublishError::FileName => Self::FileName,
+            PublishError::Exists => Self::Exists,
+            PublishError::Locked(message) => Self::Locked { message },
+            PublishError::Changed => Self::Changed,
+            PublishError::Unsynced(error) => Self::Unsynced {
+                message: error.to_string(),
+            },
+            PublishError::Os(operation, error) => Self::os(operation)(error),
+        }
+    }
 }
 
 impl Refusal {

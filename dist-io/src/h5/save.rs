@@ -16,14 +16,12 @@ use hdf5_metno::dataset::{AllocTime, FillTime};
 use hdf5_metno::{Dataset, Datatype};
 use serde::{Deserialize, Serialize};
 
-use super::attribute::{AttributeValue, attach};
+use super::attribute::AttributeValue;
 use super::chunk::{self, CHUNK_BYTES, Chunks, Filter, LISTED_TO_WRITE, Place, Target};
-use super::dataset::kind_at;
-use super::publish::Pending;
+use super::create::{check_free, close, contiguous, describe, extents, offset_of, shaped};
 use super::together::{by_rank_0, names, same};
-use super::{
-    DEFAULT_KEY, DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, WriteMode, element, metadata, open,
-};
+use super::{DEFAULT_KEY, Refusal, WriteMode, element, metadata, open};
+use crate::publish::{Claim, Existing, Pending};
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, write_elements};
 
 /// Bytes of a chunk, at most, where filters ask for chunks and nobody said which.
@@ -40,7 +38,8 @@ const CHUNK: u64 = 1 << 20;
 ///
 /// What is written is a file beside the target. It is synced and renamed when all ranks are done: whoever opens the target, at
 /// any time and after any crash, finds the old file or the new one. A killed save leaves a file `.<target>.<random>.tmp`.
-/// Where the path is a symbolic link, the file behind it is replaced; its permissions are kept.
+/// Where the path is a symbolic link, the file behind it is replaced; its permissions are kept. Saves of one file wait for each
+/// other, by a lock on `.<target>.lock` beside it; a file that another program has open to write it is refused.
 ///
 /// All ranks see one file system. (On network file systems this has not been tried.)
 ///
@@ -57,7 +56,7 @@ const CHUNK: u64 = 1 << 20;
 ///     let part = DistBuffer::new(rows.dim_data(comm.rank())?, HostArray::new(vec![50, 30], vec![273.15; 1500])?)?;
 ///     let save = SaveHdf5::new(&path).key("run/heat").chunk([20, 30]).shuffle(true).deflate(4).attribute("units", "K");
 ///     save.save(&part, comm)?; // collective
-///     assert_eq!(load_hdf5::<f64>(&path, comm, Wanted::AsSaved, "run/heat")?, part);
+///     assert_eq!(load_hdf5::<f64>(&path, Wanted::AsSaved, "run/heat", comm)?, part);
 ///     Ok::<_, IoError>(())
 /// })?;
 /// let info = inspect_hdf5(&path, "run/heat")?;
@@ -70,14 +69,14 @@ const CHUNK: u64 = 1 << 20;
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct SaveHdf5 {
-    path: PathBuf,
-    key: String,
+    pub(super) path: PathBuf,
+    pub(super) key: String,
     mode: WriteMode,
     chunk: Option<Vec<u64>>,
     shuffle: bool,
     deflate: Option<u8>,
     fletcher32: bool,
-    attributes: Vec<(String, AttributeValue)>,
+    pub(super) attributes: Vec<(String, AttributeValue)>,
 }
 
 impl SaveHdf5 {
@@ -143,7 +142,9 @@ impl SaveHdf5 {
     /// Saves. Collective; every rank says the same of file and dataset.
     ///
     /// # Errors
-    /// The same on every rank; the target is then as it was. [`IoError::Hdf5`] with what is wrong with path, key or an attribute,
+    /// The same on every rank; the target is then as it was, unless the refusal is [`Refusal::Unsynced`]. [`IoError::Hdf5`] with
+    /// what is wrong with path, key or an attribute, [`Refusal::Locked`] when another program has the file open to write it,
+    /// [`Refusal::Changed`] when one has written to it meanwhile;
     /// [`IoError::Differ`] when ranks give different ones, or elements of different types; [`IoError::Dimensions`],
     /// [`IoError::ChunkExtent`], [`IoError::ChunkBytes`], [`IoError::DeflateLevel`]; [`IoError::Protocol`] or [`IoError::Map`]
     /// when the parts are no array; [`IoError::Uncovered`] when no rank holds some index; [`IoError::Agreed`] and
@@ -160,11 +161,16 @@ impl SaveHdf5 {
         let (path, key) = (self.path.as_path(), self.key.as_str());
         let part = array.distarray();
         let element = part.buffer().element_type();
-        same(comm, "path", path.as_os_str().as_bytes())?;
-        same(comm, "key", key.as_bytes())?;
-        same(comm, "mode", self.mode.letters().as_bytes())?;
-        same(comm, "way of storing", self.text().as_bytes())?;
-        same(comm, "element type", element.to_string().as_bytes())?;
+        same(
+            comm,
+            &[
+                ("path", path.as_os_str().as_bytes()),
+                ("key", key.as_bytes()),
+                ("mode", self.mode.letters().as_bytes()),
+                ("way of storing", self.text().as_bytes()),
+                ("element type", element.to_string().as_bytes()),
+            ],
+        )?;
         if !element::has_type(element) {
             return Err(IoError::NoHdf5Type { element });
         }
@@ -172,17 +178,16 @@ impl SaveHdf5 {
         let parts = metadata::gather(comm, part.dim_data())?;
         let distribution = metadata::whole(&parts)?;
         let shape = distribution.global_shape();
-        let filters = self.filters()?;
-        let layout = self.layout(shape, element.size(), &filters)?;
+        let (layout, filters) = self.layout(shape, element.size())?;
         let plan = IoPlan::new(&distribution, element.size(), layout, Direction::Write)?;
         // from here on there are files
         let mut pending = None;
         let mut made = None;
         let begun = by_rank_0(comm, path, key, || {
-            let file = Pending::new(path, self.mode)?;
             let ty = element::in_file(element)?;
-            let text = metadata::to_text(&parts);
-            let (room, dataset) = self.create(&file, &ty, &plan, &filters, &text)?;
+            let text = metadata::to_text(&parts)?;
+            let (file, library) = self.open()?;
+            let (room, dataset) = self.create(library, &ty, &plan, &filters, &text)?;
             made = dataset;
             let begun = Begun {
                 path: file.path().as_os_str().as_bytes().to_vec(),
@@ -219,14 +224,8 @@ impl SaveHdf5 {
             if let Some((file, dataset)) = made.take() {
                 close(file, dataset)?;
             }
-            match pending.take() {
-                Some(file) => file.publish(),
-                // this is rank 0, which began it; never a success without a file
-                None => Err(Refusal::Library {
-                    operation: "publish".to_owned(),
-                    message: "there is no file".to_owned(),
-                }),
-            }
+            let pending = pending.take().expect("rank 0 began the file");
+            Ok(pending.publish()?)
         })?;
         Ok(report)
     }
@@ -261,13 +260,13 @@ impl SaveHdf5 {
         Ok(filters)
     }
 
-    /// How the elements will lie in the file.
-    fn layout(
+    /// How the elements will lie in the file, and the filters that they go through.
+    pub(super) fn layout(
         &self,
         shape: &[u64],
         item: usize,
-        filters: &[Filter],
-    ) -> Result<FileLayout, IoError> {
+    ) -> Result<(FileLayout, Vec<Filter>), IoError> {
+        let filters = self.filters()?;
         let chunk = match &self.chunk {
             Some(chunk) if chunk.len() != shape.len() => {
                 return Err(IoError::Dimensions {
@@ -281,11 +280,11 @@ impl SaveHdf5 {
                 let axes = chunk.iter().zip(shape);
                 axes.map(|(&n, &size)| n.min(size.max(1))).collect()
             }
-            None if filters.is_empty() => return Ok(FileLayout::Contiguous),
+            None if filters.is_empty() => return Ok((FileLayout::Contiguous, filters)),
             None => chosen(shape, item),
         };
         if shape.is_empty() {
-            return Ok(FileLayout::Contiguous);
+            return Ok((FileLayout::Contiguous, filters));
         }
         let bytes = chunk
             .iter()
@@ -296,83 +295,74 @@ impl SaveHdf5 {
                 allowed: CHUNK_BYTES,
             });
         }
-        Ok(FileLayout::Chunked { chunk })
+        Ok((FileLayout::Chunked { chunk }, filters))
     }
 
-    /// Makes the dataset, with room for its elements where that can be made before they are there. By rank 0.
-    fn create(
-        &self,
-        pending: &Pending,
-        ty: &Datatype,
-        plan: &IoPlan,
-        filters: &[Filter],
-        dim_data: &str,
-    ) -> Result<(Room, Option<(hdf5::File, Dataset)>), Refusal> {
-        let names = names(&self.key)?;
+    /// Begins the new file, which is not yet known by its name. By rank 0.
+    pub(super) fn open(&self) -> Result<(Pending, hdf5::File), Refusal> {
+        let existing = match self.mode {
+            WriteMode::Replace => Existing::Replace,
+            WriteMode::CreateNew => Existing::Refuse,
+            WriteMode::Append => Existing::Copy,
+        };
+        let pending = Claim::new(&self.path)?.pending(existing)?;
         let file = if pending.is_copy() {
             open::private(pending.path())?
         } else {
             open::new_private(pending.path())?
         };
-        check_free(&file, &names)?;
-        let make = |error| Refusal::library("make the dataset")(error);
+        Ok((pending, file))
+    }
+
+    /// The key in a file, where it is free.
+    pub(super) fn free(&self, file: &hdf5::File) -> Result<String, Refusal> {
+        let names = names(&self.key)?;
+        check_free(file, &names)?;
+        Ok(names.join("/"))
+    }
+
+    /// Makes the dataset, with room for its elements where that can be made before they are there. By rank 0.
+    fn create(
+        &self,
+        file: hdf5::File,
+        ty: &Datatype,
+        plan: &IoPlan,
+        filters: &[Filter],
+        dim_data: &str,
+    ) -> Result<(Room, Option<(hdf5::File, Dataset)>), Refusal> {
+        let key = self.free(&file)?;
         let shape = plan.distribution().global_shape();
-        let extents = |extents: &[u64]| {
-            let extents = extents.iter().map(|&n| usize::try_from(n));
-            let extents = extents.collect::<Result<Vec<usize>, _>>();
-            extents.map_err(|error| Refusal::Library {
-                operation: "make the dataset".to_owned(),
-                message: error.to_string(),
-            })
+        let FileLayout::Chunked { chunk } = plan.layout() else {
+            let dataset = contiguous(&file, &key, ty, shape)?;
+            describe(&dataset, dim_data, &self.attributes)?;
+            let room = Room::At(offset_of(&dataset, shape)?);
+            close(file, dataset)?;
+            return Ok((room, None));
         };
-        let builder = file.new_dataset_builder().fill_time(FillTime::Never);
-        let (builder, in_place) = match plan.layout() {
-            FileLayout::Contiguous => (builder.no_chunk(), true),
-            FileLayout::Chunked { chunk } => {
-                let in_place = filters.is_empty()
-                    && file.userblock() == 0
-                    && chunk::count(shape, chunk) <= LISTED_TO_WRITE;
-                let known: Vec<_> = filters.iter().map(|filter| filter.known()).collect();
-                let builder = builder.chunk(extents(chunk)?).set_filters(&known);
-                (builder, in_place)
-            }
-        };
+        let in_place = filters.is_empty()
+            && file.userblock() == 0
+            && chunk::count(shape, chunk) <= LISTED_TO_WRITE;
+        let known: Vec<_> = filters.iter().map(|filter| filter.known()).collect();
         let when = if in_place {
             AllocTime::Early
         } else {
             AllocTime::Incr
         };
-        let builder = builder.alloc_time(Some(when)).empty_as(ty.clone());
-        let builder = if shape.is_empty() {
-            builder.shape(())
-        } else {
-            builder.shape(extents(shape)?)
-        };
-        let dataset = builder.create(names.join("/").as_str()).map_err(make)?;
-        let text = |text: &str| AttributeValue::Text(text.to_owned());
-        let version = ProtocolVersion::CURRENT.to_string();
-        attach(&dataset, VERSION_ATTRIBUTE, &text(&version))?;
-        attach(&dataset, DIM_DATA_ATTRIBUTE, &text(dim_data))?;
-        for (name, value) in &self.attributes {
-            attach(&dataset, name, value)?;
+        let builder = file
+            .new_dataset_builder()
+            .fill_time(FillTime::Never)
+            .chunk(extents(chunk)?)
+            .set_filters(&known)
+            .alloc_time(Some(when))
+            .empty_as(ty);
+        let dataset = shaped(builder, shape)?
+            .create(key.as_str())
+            .map_err(Refusal::library("make the dataset"))?;
+        describe(&dataset, dim_data, &self.attributes)?;
+        if !in_place {
+            return Ok((Room::Library, Some((file, dataset))));
         }
-        let room = match plan.layout() {
-            FileLayout::Chunked { .. } if !in_place => Room::Library,
-            FileLayout::Chunked { .. } => Room::Places(Chunks::made(&file, &dataset, shape)?),
-            FileLayout::Contiguous => match dataset.offset() {
-                Some(offset) => Room::At(offset),
-                None if shape.contains(&0) => Room::At(0),
-                None => {
-                    return Err(Refusal::Library {
-                        operation: "make the dataset".to_owned(),
-                        message: "its elements have no place".to_owned(),
-                    });
-                }
-            },
-        };
-        if matches!(room, Room::Library) {
-            return Ok((room, Some((file, dataset))));
-        }
+        let room = Room::Places(Chunks::made(&file, &dataset, shape)?);
         close(file, dataset)?;
         Ok((room, None))
     }
@@ -450,14 +440,6 @@ fn chosen(shape: &[u64], item: usize) -> Vec<u64> {
     chunk
 }
 
-/// Closes a dataset and its file, with all that the library still holds of them.
-pub(super) fn close(file: hdf5::File, dataset: Dataset) -> Result<(), Refusal> {
-    drop(dataset);
-    let close = |error| Refusal::library("close the file")(error);
-    file.flush().map_err(close)?;
-    file.close().map_err(close)
-}
-
 /// Refuses a part that does not own the padding at its periodic edges: the whole has no elements there then.
 pub(super) fn check_edges<B: LocalBuffer>(part: &DistBuffer<B>) -> Result<(), IoError> {
     if part.version() == ProtocolVersion::CURRENT {
@@ -490,21 +472,4 @@ pub(super) fn bytes_of(
         .map_err(|_| IoError::Memory { bytes })?;
     buffer.visit_bytes(&mut |piece| copy.extend_from_slice(piece));
     Ok(Cow::Owned(copy))
-}
-
-/// Checks that a dataset can be made under this key.
-pub(super) fn check_free(file: &hdf5::File, names: &[&str]) -> Result<(), Refusal> {
-    for end in 1..=names.len() {
-        let path = names[..end].join("/");
-        if !file.link_exists(&path) {
-            return Ok(());
-        }
-        if end == names.len() {
-            return Err(Refusal::KeyExists);
-        }
-        if kind_at(file, &path)? != Some(hdf5::LocationType::Group) {
-            return Err(Refusal::NotAGroup { at: path });
-        }
-    }
-    Ok(())
 }

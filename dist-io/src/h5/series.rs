@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Refusal;
 use super::array::{H5Array, open_dset};
-use super::publish::directory;
 use super::together::{by_rank_0, same};
 use crate::IoError;
+use crate::publish::directory;
 
 /// What stands for the number of a step.
 const STEP: &str = "{step}";
@@ -76,8 +76,13 @@ pub fn file_series<'c>(
     comm: &'c dyn Communicator,
 ) -> Result<FileSeries<'c>, IoError> {
     let pattern = pattern.as_ref();
-    same(comm, "pattern", pattern.as_os_str().as_bytes())?;
-    same(comm, "key", key.as_bytes())?;
+    same(
+        comm,
+        &[
+            ("pattern", pattern.as_os_str().as_bytes()),
+            ("key", key.as_bytes()),
+        ],
+    )?;
     let found = by_rank_0(comm, pattern, key, || find(pattern))?;
     Ok(FileSeries {
         comm,
@@ -148,7 +153,7 @@ impl<'c> FileSeries<'c> {
     /// # Errors
     /// As [`open_dset`]; [`IoError::Hdf5`] with [`Refusal::Series`] when there is no such step.
     pub fn open<T: Element>(&self, step: u64) -> Result<H5Array<'c, T>, IoError> {
-        same(self.comm, "step", step.to_string().as_bytes())?;
+        same(self.comm, &[("step", step.to_string().as_bytes())])?;
         let key = self.key.replace(STEP, &step.to_string());
         let Some(path) = self.path(step) else {
             return Err(IoError::Hdf5 {
@@ -170,7 +175,7 @@ impl<'c> FileSeries<'c> {
         &self,
         steps: &[u64],
     ) -> Result<Vec<(u64, DistBuffer<HostArray<T>>)>, IoError> {
-        same(self.comm, "steps", format!("{steps:?}").as_bytes())?;
+        same(self.comm, &[("steps", format!("{steps:?}").as_bytes())])?;
         let load = |&step: &u64| Ok((step, self.open(step)?.load()?));
         steps.iter().map(load).collect()
     }

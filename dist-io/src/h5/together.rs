@@ -10,23 +10,47 @@ use serde::de::DeserializeOwned;
 use super::Refusal;
 use crate::IoError;
 
-/// Checks that every rank gave the same bytes, a text as a rule. Collective.
+/// Checks that every rank gave the same, in words, all of which are told at once. Collective.
 pub(super) fn same(
     comm: &(impl Communicator + ?Sized),
-    what: &'static str,
-    given: &[u8],
+    given: &[(&'static str, &[u8])],
 ) -> Result<(), IoError> {
-    let all = comm.all_gather_v(given)?;
-    let text = |rank: usize| String::from_utf8_lossy(&all[rank]).into_owned();
-    match all.iter().position(|other| *other != all[0]) {
-        None => Ok(()),
-        Some(rank) => Err(IoError::Differ {
-            what,
-            rank,
-            given: text(rank),
-            allowed: text(0),
-        }),
+    let mut own = Vec::new();
+    for (_, bytes) in given {
+        own.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        own.extend_from_slice(bytes);
     }
+    let all = comm.all_gather_v(&own)?;
+    let Some(rank) = all.iter().position(|other| *other != all[0]) else {
+        return Ok(());
+    };
+    let (first, other) = (texts(&all[0]), texts(&all[rank]));
+    let differs = (0..given.len()).find(|&at| first.get(at) != other.get(at));
+    let at = differs.unwrap_or(0);
+    let text = |all: &[&[u8]]| {
+        let bytes = all.get(at).copied().unwrap_or_default();
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    Err(IoError::Differ {
+        what: given.get(at).map_or("call", |(what, _)| what),
+        rank,
+        given: text(&other),
+        allowed: text(&first),
+    })
+}
+
+/// The words of one rank.
+fn texts(mut rest: &[u8]) -> Vec<&[u8]> {
+    let mut texts = Vec::new();
+    while let Some((len, after)) = rest.split_first_chunk() {
+        let len = usize::try_from(u64::from_le_bytes(*len)).unwrap_or(usize::MAX);
+        let Some((text, after)) = after.split_at_checked(len) else {
+            break;
+        };
+        texts.push(text);
+        rest = after;
+    }
+    texts
 }
 
 /// What rank 0 finds, on every rank. Collective.
@@ -74,7 +98,8 @@ pub(super) fn settle<T>(
     Err(refused(path, key, refusal))
 }
 
-fn refused(path: &Path, key: &str, refusal: Refusal) -> IoError {
+/// A refusal of a file, as all functions return it.
+pub(super) fn refused(path: &Path, key: &str, refusal: Refusal) -> IoError {
     IoError::Hdf5 {
         path: path.to_owned(),
         key: key.to_owned(),
@@ -129,6 +154,23 @@ mod tests {
                 all.unwrap_err().to_string(),
                 "a.h5:/key: no memory for 7 bytes"
             );
+        }
+    }
+
+    #[test]
+    fn the_first_word_that_differs_is_named() {
+        let outcomes = ThreadComm::run(3, |comm| {
+            let key = if comm.rank() == 2 { "ab" } else { "a" };
+            let text = comm.rank().to_string();
+            let given = [("path", &b"p"[..]), ("key", key.as_bytes())];
+            same(comm, &given[..1])?;
+            let key = same(comm, &given).unwrap_err();
+            let kind = same(comm, &[("kind", text.as_bytes()), given[1]]).unwrap_err();
+            Ok::<_, IoError>((key.to_string(), kind.to_string()))
+        });
+        for (key, kind) in outcomes.unwrap() {
+            assert_eq!(key, "rank 2 gives another key than rank 0: ab, not a");
+            assert_eq!(kind, "rank 1 gives another kind than rank 0: 1, not 0");
         }
     }
 

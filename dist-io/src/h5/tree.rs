@@ -11,7 +11,7 @@ use hdf5_metno as hdf5;
 use serde::{Deserialize, Serialize};
 
 use super::array::{H5Any, Handle, HostBytes, Looked, look};
-use super::dataset::{kind_at, walk};
+use super::dataset::{describe, kind_at, walk};
 use super::together::{by_rank_0, is_regular, names, same};
 use super::{Refusal, open as file};
 use crate::IoError;
@@ -140,9 +140,14 @@ pub fn open_with<'c>(
     comm: &'c dyn Communicator,
 ) -> Result<H5Node<'c>, IoError> {
     let path = path.as_ref();
-    same(comm, "path", path.as_os_str().as_bytes())?;
-    same(comm, "key", key.as_bytes())?;
-    same(comm, "filter", format!("{filter:?}").as_bytes())?;
+    same(
+        comm,
+        &[
+            ("path", path.as_os_str().as_bytes()),
+            ("key", key.as_bytes()),
+            ("filter", format!("{filter:?}").as_bytes()),
+        ],
+    )?;
     let key = key.trim_matches('/');
     match by_rank_0(comm, path, key, || find(path, key, filter))? {
         Opened::Dataset(looked) => {
@@ -185,7 +190,7 @@ enum Opened {
 }
 
 fn find(path: &Path, key: &str, filter: TreeFilter) -> Result<Opened, Refusal> {
-    is_regular(path)?.ok_or(Refusal::NotFound)?;
+    let bytes = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
     let file = file::to_read(path)?;
     let group = if key.is_empty() {
         file.as_group()
@@ -209,7 +214,10 @@ fn find(path: &Path, key: &str, filter: TreeFilter) -> Result<Opened, Refusal> {
                 hdf5::LocationType::Group => {}
                 hdf5::LocationType::Dataset if is_last => {
                     let dataset = walk(&file, &names)?;
-                    return Ok(Opened::Dataset(Box::new(look(path, &dataset)?)));
+                    return Ok(Opened::Dataset(Box::new(look(
+                        describe(&dataset, bytes)?,
+                        &dataset,
+                    )?)));
                 }
                 _ if is_last => {
                     return Err(Refusal::NotADataset {
@@ -223,7 +231,7 @@ fn find(path: &Path, key: &str, filter: TreeFilter) -> Result<Opened, Refusal> {
     };
     let group = group.map_err(Refusal::library("open the group"))?;
     let mut walk = Walk {
-        path,
+        bytes,
         own: file
             .loc_info()
             .map_err(Refusal::library("look at the file"))?
@@ -235,14 +243,15 @@ fn find(path: &Path, key: &str, filter: TreeFilter) -> Result<Opened, Refusal> {
 }
 
 /// Visits the groups under one.
-struct Walk<'a> {
-    path: &'a Path,
+struct Walk {
+    /// Length of the file.
+    bytes: u64,
     /// The file, as the library tells files apart.
     own: u64,
     leaves: Vec<(String, Result<Looked, Refusal>)>,
 }
 
-impl Walk<'_> {
+impl Walk {
     fn visit(&mut self, group: &hdf5::Group, prefix: &str, depth: usize) -> Result<(), Refusal> {
         let too_deep = || Refusal::Library {
             operation: "list the group".to_owned(),
@@ -271,7 +280,8 @@ impl Walk<'_> {
                 hdf5::LocationType::Dataset => {
                     let dataset = group.dataset(&name);
                     let dataset = dataset.map_err(Refusal::library("open the dataset"));
-                    let looked = dataset.and_then(|dataset| look(self.path, &dataset));
+                    let looked =
+                        dataset.and_then(|dataset| look(describe(&dataset, self.bytes)?, &dataset));
                     self.add(whole, looked.and_then(Looked::readable))?;
                 }
                 _ => {}

@@ -20,6 +20,10 @@ mod queue;
 mod repack;
 mod to_file;
 
+pub(super) use block::Block;
+pub(super) use look_up::parts_of;
+pub(super) use mosaic::{Mosaic, MosaicFile, Piece};
+
 pub use batched::{Batch, Batches, from_file_batched};
 pub use from_file::from_file;
 pub use queue::FileQueue;
@@ -27,8 +31,8 @@ pub use repack::repack;
 pub use to_file::to_file;
 
 /// The attribute that names the save, of a virtual dataset and of its parts.
-const SAVE_ATTRIBUTE: &str = "save";
+pub(super) const SAVE_ATTRIBUTE: &str = "dist_io_save";
 /// The attribute of a part that says which block of the whole it is.
-const BOUNDS_ATTRIBUTE: &str = "bounds";
+pub(super) const BOUNDS_ATTRIBUTE: &str = "dist_io_block";
 /// How the name of a folder of parts ends.
 const FOLDER_SUFFIX: &str = ".parts";

@@ -79,7 +79,7 @@ fn ranks_load_what_the_command_wrote() {
     );
     ThreadComm::run(4, |comm| {
         use dist_comm::Communicator as _;
-        let read = load_hdf5::<f64>(&path, comm, Wanted::AsSaved, "buffer")?;
+        let read = load_hdf5::<f64>(&path, Wanted::AsSaved, "buffer", comm)?;
         assert_eq!(read, part(&four(), comm.rank(), number));
         Ok::<_, dist_io::IoError>(())
     })
@@ -134,11 +134,8 @@ fn a_key_that_exists_is_left_alone() {
     dap(folder.path(), "convert whole.npy all.h5:/a/b --ranks 2").ok();
     let before = fs::read(folder.path().join("all.h5")).unwrap();
     for (key, says) in [
-        (
-            "a/b",
-            "all.h5:/a/b: make the dataset: the key exists already",
-        ),
-        ("a/b/c", "all.h5:/a/b/c: make the dataset: "),
+        ("a/b", "all.h5:/a/b: the key exists already"),
+        ("a/b/c", "all.h5:/a/b/c: \"a/b\" is no group"),
         ("a//b", "allowed: names joined by"),
     ] {
         let err = dap(folder.path(), &format!("convert whole.npy all.h5:/{key}")).fails(1);

@@ -79,7 +79,7 @@ def annotated(folder):
             assert isinstance(item.attrs["nothing"], h5py.Empty)
             assert item.attrs["record"]["x"] == 2.5
             assert item.attrs["dim_data"].startswith("[(")
-            assert "save" not in item.attrs
+            assert "dist_io_save" not in item.attrs
         assert file["second name"] == file["types/f8"]
         assert file["types"].attrs["of group"] == 7
         assert file.get("dangling", getlink=True).path == "/nowhere"

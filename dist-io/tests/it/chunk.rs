@@ -45,23 +45,23 @@ proptest! {
             let dim_data = d.dim_data(comm.rank())?;
             save.save(&part_with::<i32>(&dim_data, Some(-1)), comm)?;
             if d.grid_rank(comm.rank()).is_some() {
-                let back = load_hdf5::<i32>(&path, comm, Wanted::AsSaved, "buffer")?;
+                let back = load_hdf5::<i32>(&path, Wanted::AsSaved, "buffer", comm)?;
                 assert_eq!(back, part_with(&dim_data, None), "rank {}", comm.rank());
             } else {
-                load_hdf5::<i32>(&path, comm, Wanted::AsSaved, "buffer")?;
+                load_hdf5::<i32>(&path, Wanted::AsSaved, "buffer", comm)?;
             }
             Ok::<_, IoError>(())
         })
         .unwrap();
         // all of it by one rank, and by other ranks
         let whole = Distribution::over(1).shape(d.global_shape()).build().unwrap();
-        let all = load_hdf5::<i32>(&path, &SingleComm::new(), &whole, "buffer").unwrap();
+        let all = load_hdf5::<i32>(&path, &whole, "buffer", &SingleComm::new()).unwrap();
         prop_assert_eq!(all, part_with(&whole.dim_data(0).unwrap(), None));
         if d.ndim() > 0 {
             let other = Distribution::over(ranks).shape(d.global_shape()).block_cyclic(d.ndim() - 1, 2);
             let other = other.build().unwrap();
             ThreadComm::run(ranks, |comm| {
-                let part = load_hdf5::<i32>(&path, comm, &other, "buffer")?;
+                let part = load_hdf5::<i32>(&path, &other, "buffer", comm)?;
                 assert_eq!(part, part_with(&other.dim_data(comm.rank())?, None));
                 Ok::<_, IoError>(())
             })
@@ -92,7 +92,7 @@ fn a_process_started_during_a_save_locks_nothing() {
                 save.save(&part, &SingleComm::new()).unwrap();
                 let save = SaveHdf5::new(&path).mode(WriteMode::Append).key("b");
                 save.save(&part, &SingleComm::new()).unwrap();
-                let back = load_hdf5::<f64>(&path, &SingleComm::new(), &d, "b");
+                let back = load_hdf5::<f64>(&path, &d, "b", &SingleComm::new());
                 assert_eq!(back.unwrap(), part);
             }
         });

@@ -27,3 +27,17 @@ fn hdf5_roundtrip() {
 fn hdf5_batched_read() {
     assert!(output("hdf5_batched_read").ends_with("HDF5 BATCHED READ OK\n"));
 }
+
+#[test]
+fn hdf5_lazy() {
+    let said = output("hdf5_lazy");
+    assert!(
+        said.contains("from Some(320.0) down to Some(280.0)"),
+        "{said}"
+    );
+    assert!(
+        said.contains("4800 of 14400 are warm, 26.85 on average"),
+        "{said}"
+    );
+    assert!(said.ends_with("HDF5 LAZY OK\n"), "{said}");
+}

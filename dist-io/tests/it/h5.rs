@@ -1,9 +1,9 @@
 //! The cases of HDF5 files on 1 to 4 thread ranks.
 
 use dist_comm::{SingleComm, ThreadComm};
+use dist_io::legate::{from_file, from_file_batched, to_file};
 use dist_io::{
-    AttributeValue, IoError, Refusal, SaveHdf5, WriteMode, from_file, from_file_batched,
-    inspect_hdf5, load_hdf5, save_hdf5, to_file,
+    AttributeValue, IoError, Refusal, SaveHdf5, WriteMode, inspect_hdf5, load_hdf5, save_hdf5,
 };
 use dist_maps::Distribution;
 
@@ -45,7 +45,7 @@ fn links_into_other_files_are_refused() {
         let new = format!("{at}/new");
         let refused = [
             inspect_hdf5(&path, key).err(),
-            load_hdf5::<f64>(&path, &comm, &d, key).err(),
+            load_hdf5::<f64>(&path, &d, key, &comm).err(),
             from_file::<f64>(&path, key, &d, &comm).err(),
             from_file_batched::<f64>(&path, key, &[7]).err(),
             save_hdf5(&path, &array, &new, append, &comm).err(),

@@ -11,7 +11,8 @@ use dist_comm::{
     CommError, Communicator, ExchangeJob, Message, Operation, Reduction, SharedBytes, SingleComm,
     ThreadComm, Workspace,
 };
-use dist_io::{IoError, from_file, to_file};
+use dist_io::IoError;
+use dist_io::legate::{from_file, to_file};
 use dist_maps::Distribution;
 
 use crate::support::temporary;

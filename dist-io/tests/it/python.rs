@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use dap_protocol::{DimData, DimDict};
 use dist_comm::{Communicator, SingleComm, ThreadComm};
 use dist_io::{
-    ByteOrder, ChunkProblem, IoError, Refusal, SaveHdf5, Storage, WriteMode, inspect_hdf5,
-    load_hdf5, load_hdf5_codes, save_hdf5,
+    ByteOrder, ChunkProblem, IoError, LoadHdf5, Refusal, SaveHdf5, Storage, WriteMode,
+    inspect_hdf5, load_hdf5, save_hdf5,
 };
 use dist_maps::Distribution;
 use half::{bf16, f16};
@@ -158,12 +158,12 @@ fn load<T: Value>(path: &Path, key: &str) {
         .build()
         .unwrap();
     ThreadComm::run(3, |comm| {
-        let part = load_hdf5::<T>(path, comm, &d, key)?;
+        let part = load_hdf5::<T>(path, &d, key, comm)?;
         assert_eq!(part, part_with(&d.dim_data(comm.rank())?, None), "{key}");
         // parts that are no array together
         let rows = DimDict::unstructured(7, 1, 0, vec![6, 1, 5, 2 + comm.rank() as i64], false)?;
         let mine = DimData::new(vec![rows, DimDict::whole(10)?]);
-        let part = load_hdf5::<T>(path, comm, &mine, key)?;
+        let part = load_hdf5::<T>(path, &mine, key, comm)?;
         assert_eq!(part, part_with(&mine, None), "{key}");
         Ok::<_, IoError>(())
     })
@@ -172,7 +172,8 @@ fn load<T: Value>(path: &Path, key: &str) {
 
 fn codes<T: Value>(path: &Path, key: &str) {
     let d = Distribution::over(1).shape([7, 10]).build().unwrap();
-    let codes = load_hdf5_codes::<T>(path, &SingleComm::new(), &d, key).unwrap();
+    let load = LoadHdf5::new(path).key(key).codes(true);
+    let codes = load.load::<T>(&d, &SingleComm::new()).unwrap();
     assert_eq!(codes, part_with(&d.dim_data(0).unwrap(), None), "{key}");
     let info = inspect_hdf5(path, key).unwrap();
     assert_eq!(
@@ -189,8 +190,8 @@ fn whole<T: Value>(path: &Path, key: &str, shape: &[u64]) -> Vec<T> {
         .build()
         .unwrap();
     let alone = Distribution::over(1).shape(shape).build().unwrap();
-    ThreadComm::run(2, |comm| load_hdf5::<T>(path, comm, &d, key)).unwrap();
-    let part = load_hdf5::<T>(path, &SingleComm::new(), &alone, key).unwrap();
+    ThreadComm::run(2, |comm| load_hdf5::<T>(path, &d, key, comm)).unwrap();
+    let part = load_hdf5::<T>(path, &alone, key, &SingleComm::new()).unwrap();
     part.buffer().data().to_vec()
 }
 
@@ -256,7 +257,7 @@ fn a_locked_file_is_refused() {
     let mut said = String::new();
     let out = holder.stdout.take().unwrap();
     BufReader::new(out).read_line(&mut said).unwrap();
-    let loaded = load_hdf5::<f64>(&path, &SingleComm::new(), &d, "a");
+    let loaded = load_hdf5::<f64>(&path, &d, "a", &SingleComm::new());
     drop(holder.stdin.take());
     holder.wait().unwrap();
     assert_eq!(said.trim(), "locked");
@@ -265,7 +266,7 @@ fn a_locked_file_is_refused() {
         matches!(&error, IoError::Hdf5 { refusal, .. } if matches!(**refusal, Refusal::Locked { .. })),
         "{error:?}"
     );
-    assert_eq!(load_hdf5(&path, &SingleComm::new(), &d, "a").unwrap(), part);
+    assert_eq!(load_hdf5(&path, &d, "a", &SingleComm::new()).unwrap(), part);
 }
 
 #[test]
@@ -298,6 +299,7 @@ fn ranks_read_what_h5py_wrote() {
     load::<f64>(&folder.path().join("userblock.h5"), "chunked");
     load::<f64>(&path, "soft link");
     load::<f64>(&path, "compact");
+    load::<f64>(&path, "virtual");
     load::<bf16>(&path, "bfloat16");
     load::<bf16>(&path, "bfloat16 big");
     load::<bool>(&path, "bitfield");
@@ -312,18 +314,13 @@ fn ranks_read_what_h5py_wrote() {
         IoError::Hdf5 { refusal, .. } => *refusal,
         other => panic!("{key}: {other:?}"),
     };
-    for (key, storage) in [
-        ("virtual", "in other datasets (virtual)"),
-        ("external", "in other files (external)"),
-    ] {
-        assert_eq!(
-            refused(key),
-            Refusal::Storage {
-                storage: storage.to_owned()
-            },
-            "{key}"
-        );
-    }
+    assert_eq!(
+        refused("external"),
+        Refusal::Storage {
+            storage: "in other files (external)".to_owned(),
+            allowed: "in one piece, in chunks, compact, and virtual".to_owned(),
+        }
+    );
     assert_eq!(refused("null"), Refusal::NullDataspace);
     assert_eq!(
         refused("dangling"),
@@ -351,20 +348,20 @@ fn ranks_read_what_h5py_wrote() {
         );
     }
     let error =
-        load_hdf5::<f64>(&path, &SingleComm::new(), dist_io::Wanted::AsSaved, "<f8").unwrap_err();
+        load_hdf5::<f64>(&path, dist_io::Wanted::AsSaved, "<f8", &SingleComm::new()).unwrap_err();
     assert!(matches!(error, IoError::Hdf5 { refusal, .. } if *refusal == Refusal::NoDimData));
     let error = load_hdf5::<f64>(
         &path,
-        &SingleComm::new(),
         dist_io::Wanted::AsSaved,
         "odd dim_data",
+        &SingleComm::new(),
     )
     .unwrap_err();
     assert!(
         matches!(error, IoError::Hdf5 { refusal, .. } if matches!(*refusal, Refusal::DimData { .. }))
     );
     let d = Distribution::over(1).shape([7, 10]).build().unwrap();
-    let error = load_hdf5::<bool>(&path, &SingleComm::new(), &d, "odd bool").unwrap_err();
+    let error = load_hdf5::<bool>(&path, &d, "odd bool", &SingleComm::new()).unwrap_err();
     assert_eq!(error.to_string(), "rank 0: local position 12 is no bool");
     let chunked = inspect_hdf5(&path, "chunked").unwrap();
     assert_eq!(chunked.storage, Storage::Chunked { chunk: vec![2, 5] });
@@ -398,7 +395,7 @@ fn broken(path: &Path) {
         ("no shuffle", "it has 14 bytes, allowed: 16"),
     ] {
         let errors = ThreadComm::run(2, |comm| {
-            Ok::<_, IoError>(load_hdf5::<i16>(path, comm, &d, key).unwrap_err())
+            Ok::<_, IoError>(load_hdf5::<i16>(path, &d, key, comm).unwrap_err())
         })
         .unwrap();
         assert_eq!(errors[0], errors[1]);
@@ -436,7 +433,7 @@ fn inspect_then_load(path: &Path, key: &str) -> IoError {
         .unwrap();
     let errors = ThreadComm::run(2, |comm| {
         assert!(comm.size() == 2);
-        Ok::<_, IoError>(load_hdf5::<f64>(path, comm, &d, key).unwrap_err())
+        Ok::<_, IoError>(load_hdf5::<f64>(path, &d, key, comm).unwrap_err())
     })
     .unwrap();
     assert_eq!(errors[0], errors[1]);

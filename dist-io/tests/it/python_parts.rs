@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use dist_comm::{Communicator, SingleComm, ThreadComm};
-use dist_io::{
-    IoError, Refusal, WriteMode, from_file, from_file_batched, repack, save_hdf5, to_file,
-};
+use dist_io::legate::{from_file, from_file_batched, repack, to_file};
+use dist_io::{IoError, Refusal, WriteMode, save_hdf5};
 use dist_maps::Distribution;
 use half::f16;
 use num_complex::Complex;

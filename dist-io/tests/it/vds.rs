@@ -1,7 +1,8 @@
 //! Files in parts on 1 to 4 thread ranks: the list of cases, and any distribution into any other.
 
 use dist_comm::{Communicator, SingleComm, ThreadComm};
-use dist_io::{IoError, Wanted, from_file, from_file_batched, repack, to_file};
+use dist_io::legate::{from_file, from_file_batched, repack, to_file};
+use dist_io::{IoError, Wanted};
 use dist_maps::{Distribution, testkit};
 use proptest::prelude::*;
 

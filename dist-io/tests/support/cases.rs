@@ -85,7 +85,7 @@ fn every_kind_comes_back(comm: &dyn Communicator) -> Outcome {
         // what is not owned is not written
         let mine = part_with::<f64>(&d.dim_data(comm.rank())?, Some(f64::NAN));
         save_hdf5(&path, &mine, name, WriteMode::Append, comm)?;
-        let back = load_hdf5::<f64>(&path, comm, Wanted::AsSaved, name)?;
+        let back = load_hdf5::<f64>(&path, Wanted::AsSaved, name, comm)?;
         ensure(back == part(d, comm), || format!("{name}: {back:?}"))?;
         let info = inspect_hdf5(&path, name)?;
         let all = (0..comm.size()).map(|rank| d.dim_data(rank));
@@ -97,7 +97,7 @@ fn every_kind_comes_back(comm: &dyn Communicator) -> Outcome {
     }
     for (name, _) in &kinds {
         for (other, d) in &kinds {
-            let back = load_hdf5::<f64>(&path, comm, d, name)?;
+            let back = load_hdf5::<f64>(&path, d, name, comm)?;
             ensure(back == part(d, comm), || {
                 format!("{name} as {other}: {back:?}")
             })?;
@@ -115,7 +115,7 @@ fn one_type<T: Value>(comm: &dyn Communicator, folder: &Folder) -> Outcome {
         .block_cyclic(1, 2)
         .build()?;
     save_hdf5(&path, &part::<T>(&d, comm), &name, WriteMode::Append, comm)?;
-    let back = load_hdf5::<T>(&path, comm, Wanted::AsSaved, &name)?;
+    let back = load_hdf5::<T>(&path, Wanted::AsSaved, &name, comm)?;
     ensure(back == part(&d, comm), || format!("{name}: {back:?}"))?;
     let info = inspect_hdf5(&path, &name)?;
     let right = info.element == T::TYPE && info.byte_order == ByteOrder::NATIVE;
@@ -164,7 +164,7 @@ fn large_arrays(comm: &dyn Communicator) -> Outcome {
         ensure(total.iter().sum::<u64>() == 60 * 500 * 4, || {
             report.to_string()
         })?;
-        let back = load_hdf5::<i32>(&path, comm, Wanted::AsSaved, "a")?;
+        let back = load_hdf5::<i32>(&path, Wanted::AsSaved, "a", comm)?;
         ensure(back == part(&d, comm), || format!("{strategy}"))?;
         comm.barrier()?;
     }
@@ -180,9 +180,9 @@ fn scalars_and_empty(comm: &dyn Communicator) -> Outcome {
     let single = over().shape([1]).cyclic(0).build()?; // every rank but one has nothing
     for (name, d) in [("scalar", &scalar), ("empty", &empty), ("single", &single)] {
         save_hdf5(&path, &part::<i64>(d, comm), name, WriteMode::Append, comm)?;
-        let back = load_hdf5::<i64>(&path, comm, d, name)?;
+        let back = load_hdf5::<i64>(&path, d, name, comm)?;
         ensure(back == part(d, comm), || format!("{name}: {back:?}"))?;
-        let back = load_hdf5::<i64>(&path, comm, Wanted::AsSaved, name)?;
+        let back = load_hdf5::<i64>(&path, Wanted::AsSaved, name, comm)?;
         ensure(back == part(d, comm), || {
             format!("{name} as saved: {back:?}")
         })?;
@@ -195,7 +195,7 @@ fn scalars_and_empty(comm: &dyn Communicator) -> Outcome {
             WriteMode::Append,
             comm,
         )?;
-        let back = load_hdf5::<bool>(&path, comm, d, &name)?;
+        let back = load_hdf5::<bool>(&path, d, &name, comm)?;
         ensure(back == part(d, comm), || format!("{name}: {back:?}"))?;
         comm.barrier()?; // the ranks are still in step
     }
@@ -238,7 +238,7 @@ fn chunked_kinds(comm: &dyn Communicator) -> Outcome {
             let chunks = comm.all_gather_value(report.requests)?.iter().sum::<u64>();
             let expected = 7_u64.div_ceil(chunk[0]) * 10_u64.div_ceil(chunk[1]);
             ensure(chunks == expected, || format!("{key}: {chunks} chunks"))?;
-            let back = load_hdf5::<f64>(&path, comm, Wanted::AsSaved, &key)?;
+            let back = load_hdf5::<f64>(&path, Wanted::AsSaved, &key, comm)?;
             ensure(back == part(d, comm), || format!("{key}: {back:?}"))?;
             let info = inspect_hdf5(&path, &key)?;
             let stored = Storage::Chunked {
@@ -246,7 +246,7 @@ fn chunked_kinds(comm: &dyn Communicator) -> Outcome {
             };
             ensure(info.storage == stored, || format!("{key}: {info:?}"))?;
             let (other, into) = &kinds[(i + c + 1) % kinds.len()];
-            let back = load_hdf5::<f64>(&path, comm, into, &key)?;
+            let back = load_hdf5::<f64>(&path, into, &key, comm)?;
             ensure(back == part(into, comm), || {
                 format!("{key} as {other}: {back:?}")
             })?;
@@ -256,7 +256,7 @@ fn chunked_kinds(comm: &dyn Communicator) -> Outcome {
     // parts that are no array together: every rank the same columns, backwards
     let columns = DimDict::unstructured(10, 1, 0, vec![9, 3, 4, 0], false)?;
     let same = DimData::new(vec![DimDict::whole(7)?, columns]);
-    let back = load_hdf5::<f64>(&path, comm, &same, "cyclic/[3, 4]")?;
+    let back = load_hdf5::<f64>(&path, &same, "cyclic/[3, 4]", comm)?;
     ensure(back == part_with(&same, None), || format!("{back:?}"))
 }
 
@@ -271,7 +271,7 @@ fn filtered_type<T: Value>(comm: &dyn Communicator, folder: &Folder) -> Outcome 
         let key = format!("{}/{i}", T::TYPE);
         let save = SaveHdf5::new(&path).key(&key).chunk([4, 8]);
         filtered(save, filters).save(&part::<T>(&d, comm), comm)?;
-        let back = load_hdf5::<T>(&path, comm, Wanted::AsSaved, &key)?;
+        let back = load_hdf5::<T>(&path, Wanted::AsSaved, &key, comm)?;
         ensure(back == part(&d, comm), || format!("{key}: {back:?}"))?;
         let info = inspect_hdf5(&path, &key)?;
         let (shuffle, deflate, fletcher32) = filters;
@@ -316,14 +316,14 @@ fn small_chunked(comm: &dyn Communicator) -> Outcome {
             let key = format!("{name}/{i}");
             let save = SaveHdf5::new(&path).key(&key).chunk(chunk.clone());
             filtered(save, filters).save(&part::<i64>(d, comm), comm)?;
-            let back = load_hdf5::<i64>(&path, comm, Wanted::AsSaved, &key)?;
+            let back = load_hdf5::<i64>(&path, Wanted::AsSaved, &key, comm)?;
             ensure(back == part(d, comm), || format!("{key}: {back:?}"))?;
         }
         // chunks that nobody asked for
         let key = format!("{name}/chosen");
         let save = SaveHdf5::new(&path).key(&key).deflate(2);
         save.save(&part::<i64>(d, comm), comm)?;
-        let back = load_hdf5::<i64>(&path, comm, d, &key)?;
+        let back = load_hdf5::<i64>(&path, d, &key, comm)?;
         ensure(back == part(d, comm), || format!("{key}: {back:?}"))?;
     }
     let single = inspect_hdf5(&path, "single/0")?;
@@ -338,7 +338,7 @@ fn small_chunked(comm: &dyn Communicator) -> Outcome {
         chunk: vec![750, 100],
     };
     ensure(info.storage == chosen, || format!("{info:?}"))?;
-    let back = load_hdf5::<f64>(&path, comm, &long, "long")?;
+    let back = load_hdf5::<f64>(&path, &long, "long", comm)?;
     ensure(back == part(&long, comm), || "long".to_owned())?;
     comm.barrier()?;
     Ok(())
@@ -357,7 +357,7 @@ fn many_chunks(comm: &dyn Communicator) -> Outcome {
             let key = format!("{key}/{size}");
             let save = SaveHdf5::new(&path).key(&key).chunk([1]);
             filtered(save, filters).save(&part::<u16>(&d, comm), comm)?;
-            let back = load_hdf5::<u16>(&path, comm, Wanted::AsSaved, &key)?;
+            let back = load_hdf5::<u16>(&path, Wanted::AsSaved, &key, comm)?;
             ensure(back == part(&d, comm), || format!("{key}: {back:?}"))?;
         }
     }
@@ -431,7 +431,7 @@ fn damaged_chunks(comm: &dyn Communicator) -> Outcome {
             fs::write(&path, damaged)?;
         }
         comm.barrier()?;
-        let problem = refusal(comm, load_hdf5::<u8>(&path, comm, &d, "a"))?;
+        let problem = refusal(comm, load_hdf5::<u8>(&path, &d, "a", comm))?;
         let right = matches!(
             &problem,
             Refusal::Chunk { origin, offset: Some(offset), problem: ChunkProblem::Checksum { .. } }
@@ -487,7 +487,7 @@ fn any_memory_order(comm: &dyn Communicator) -> Outcome {
     let turned = HostArray::with_order(shape.clone(), columns, Order::Fortran)?;
     let turned = DistBuffer::new(expected.dim_data().clone(), turned)?;
     save_hdf5(&path, &turned, "a", WriteMode::CreateNew, comm)?;
-    let back = load_hdf5::<u16>(&path, comm, Wanted::AsSaved, "a")?;
+    let back = load_hdf5::<u16>(&path, Wanted::AsSaved, "a", comm)?;
     ensure(back == expected, || format!("{back:?}"))
 }
 
@@ -525,21 +525,21 @@ fn modes(comm: &dyn Communicator) -> Outcome {
     comm.barrier()?;
     save_hdf5(&path, &floats, "/run/2/a", WriteMode::Append, comm)?;
     ensure(
-        load_hdf5::<i32>(&path, comm, &d, "run/1/a")? == ints,
+        load_hdf5::<i32>(&path, &d, "run/1/a", comm)? == ints,
         || "a lost the first".into(),
     )?;
     ensure(
-        load_hdf5::<f32>(&path, comm, &d, "run/2/a")? == floats,
+        load_hdf5::<f32>(&path, &d, "run/2/a", comm)? == floats,
         || "a".into(),
     )?;
     save_hdf5(&path, &floats, "c", WriteMode::Replace, comm)?;
-    let gone = load_hdf5::<i32>(&path, comm, &d, "run/1/a");
+    let gone = load_hdf5::<i32>(&path, &d, "run/1/a", comm);
     let missing = "run".to_owned();
     ensure(
         refusal(comm, gone)? == Refusal::MissingKey { missing },
         || "w keeps".into(),
     )?;
-    ensure(load_hdf5::<f32>(&path, comm, &d, "c")? == floats, || {
+    ensure(load_hdf5::<f32>(&path, &d, "c", comm)? == floats, || {
         "w".into()
     })?;
     comm.barrier()?;
@@ -560,14 +560,14 @@ fn parts_of_no_array(comm: &dyn Communicator) -> Outcome {
     // every rank asks for the same columns, backwards; the others are on no rank
     let columns = DimDict::unstructured(6, 1, 0, vec![5, 3, 0], false)?;
     let same = DimData::new(vec![DimDict::whole(4)?, columns]);
-    let back = load_hdf5::<i32>(&path, comm, &same, "a")?;
+    let back = load_hdf5::<i32>(&path, &same, "a", comm)?;
     ensure(back == part_with(&same, None), || format!("{back:?}"))?;
     // a part with more padding than there are ranks for
     let middle = DimData::new(vec![
         DimDict::block(4, 4, 1, 0..3)?.with_padding(1, 1)?,
         DimDict::cyclic(6, 3, 2, 1)?,
     ]);
-    let back = load_hdf5::<i32>(&path, comm, &middle, "a")?;
+    let back = load_hdf5::<i32>(&path, &middle, "a", comm)?;
     ensure(back == part_with(&middle, None), || format!("{back:?}"))
 }
 
@@ -640,7 +640,7 @@ fn refused_loads(comm: &dyn Communicator) -> Outcome {
         WriteMode::Replace,
         comm,
     )?;
-    let load = |path: &Path, key: &str| load_hdf5::<i32>(path, comm, &d, key);
+    let load = |path: &Path, key: &str| load_hdf5::<i32>(path, &d, key, comm);
     let missing = |name: &str| Refusal::MissingKey {
         missing: name.to_owned(),
     };
@@ -675,7 +675,7 @@ fn refused_loads(comm: &dyn Communicator) -> Outcome {
         let given = refusal(comm, load(&path, key))?;
         ensure(given == expected, || format!("{key}: {given:?}"))?;
     }
-    let wrong_type = refused(comm, load_hdf5::<f64>(&path, comm, &d, "group/a"))?;
+    let wrong_type = refused(comm, load_hdf5::<f64>(&path, &d, "group/a", comm))?;
     let expected = IoError::ElementType {
         given: ElementType::I32,
         allowed: ElementType::F64,
@@ -685,7 +685,7 @@ fn refused_loads(comm: &dyn Communicator) -> Outcome {
         .shape([7])
         .block(0)
         .build()?;
-    let wrong_shape = refused(comm, load_hdf5::<i32>(&path, comm, &longer, "group/a"))?;
+    let wrong_shape = refused(comm, load_hdf5::<i32>(&path, &longer, "group/a", comm))?;
     let expected = IoError::Shape {
         given: vec![6],
         allowed: vec![7],
@@ -695,12 +695,12 @@ fn refused_loads(comm: &dyn Communicator) -> Outcome {
         .shape([6])
         .block(0)
         .build()?;
-    let ranks = refused(comm, load_hdf5::<i32>(&path, comm, &more, "group/a"))?;
+    let ranks = refused(comm, load_hdf5::<i32>(&path, &more, "group/a", comm))?;
     ensure(matches!(ranks, IoError::Ranks { .. }), || {
         format!("{ranks:?}")
     })?;
     let outside = DimData::new(vec![DimDict::unstructured(6, 1, 0, vec![2, 6], true)?]);
-    let outside = refused(comm, load_hdf5::<i32>(&path, comm, &outside, "group/a"))?;
+    let outside = refused(comm, load_hdf5::<i32>(&path, &outside, "group/a", comm))?;
     ensure(outside.to_string().contains("index 6"), || {
         format!("{outside:?}")
     })?;
@@ -760,7 +760,7 @@ fn ranks_that_differ(comm: &dyn Communicator) -> Outcome {
     } else {
         Wanted::Distribution(&d)
     };
-    errors.push(refused(comm, load_hdf5::<i32>(&path, comm, wanted, "a"))?);
+    errors.push(refused(comm, load_hdf5::<i32>(&path, wanted, "a", comm))?);
     for error in errors {
         let right = matches!(error, IoError::Differ { rank, .. } if rank + 1 == comm.size());
         ensure(right, || format!("{error:?}"))?;
@@ -771,7 +771,7 @@ fn ranks_that_differ(comm: &dyn Communicator) -> Outcome {
         .ok_or("a part")?;
     let error = refused(
         &*part,
-        load_hdf5::<i32>(&path, &*part, Wanted::AsSaved, "a"),
+        load_hdf5::<i32>(&path, Wanted::AsSaved, "a", &*part),
     )?;
     ensure(matches!(error, IoError::Ranks { .. }), || {
         format!("{error:?}")

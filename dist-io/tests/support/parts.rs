@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray};
 use dist_comm::{CommExt, Communicator};
+use dist_io::legate::{FileQueue, from_file, from_file_batched, repack, to_file};
 use dist_io::{
-    FileQueue, IoError, Refusal, Storage, Strategy, Wanted, WriteMode, from_file,
-    from_file_batched, inspect_hdf5, load_hdf5, repack, save_hdf5, to_file,
+    IoError, Refusal, Storage, Strategy, Wanted, WriteMode, inspect_hdf5, load_hdf5, save_hdf5,
 };
 use dist_maps::Distribution;
 use half::f16;
@@ -307,7 +307,7 @@ fn several_datasets(comm: &dyn Communicator) -> Outcome {
         || "x".into(),
     )?;
     ensure(
-        load_hdf5::<f32>(&path, comm, &d, "plain/x")? == part(&d, comm),
+        load_hdf5::<f32>(&path, &d, "plain/x", comm)? == part(&d, comm),
         || "x".into(),
     )?;
     let folders = part_folders(folder.path())?;
@@ -852,7 +852,7 @@ fn repacked(comm: &dyn Communicator) -> Outcome {
             || "scalar".into(),
         )?;
         ensure(
-            load_hdf5::<i16>(path, comm, &d, "plain")? == part(&d, comm),
+            load_hdf5::<i16>(path, &d, "plain", comm)? == part(&d, comm),
             || "plain".into(),
         )
     };

@@ -3,19 +3,13 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use dap_protocol::{Element, ProtocolVersion};
+use dap_protocol::Element;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::Distribution;
-use hdf5_metno::dataset::{AllocTime, FillTime};
 
 use super::{H5Array, open_dset};
-use crate::h5::attribute::{AttributeValue, attach};
-use crate::h5::publish::Pending;
-use crate::h5::save::{check_free, close};
-use crate::h5::together::{by_rank_0, names, same};
-use crate::h5::{
-    DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, WriteMode, element, metadata, open,
-};
+use crate::h5::together::{by_rank_0, same};
+use crate::h5::{self, SaveHdf5, element, metadata};
 use crate::{Direction, FileLayout, IoError, IoPlan};
 
 /// Makes a contiguous dataset of zeros and opens it, in this distribution: [`assign`](H5Array::assign) through its slices fills it region by
@@ -53,9 +47,14 @@ pub fn create<'c, T: Element>(
     comm: &'c dyn Communicator,
 ) -> Result<H5Array<'c, T>, IoError> {
     let path = path.as_ref();
-    same(comm, "path", path.as_os_str().as_bytes())?;
-    same(comm, "key", key.as_bytes())?;
-    same(comm, "element type", T::TYPE.to_string().as_bytes())?;
+    same(
+        comm,
+        &[
+            ("path", path.as_os_str().as_bytes()),
+            ("key", key.as_bytes()),
+            ("element type", T::TYPE.to_string().as_bytes()),
+        ],
+    )?;
     let all = comm.all_gather_value(distribution.ranks() as u64)?;
     if let Some(&given) = all.iter().find(|&&given| given != comm.size() as u64) {
         return Err(IoError::Ranks {
@@ -70,39 +69,14 @@ pub fn create<'c, T: Element>(
     let layout = FileLayout::Contiguous;
     let _ = IoPlan::new(&whole, T::TYPE.size(), layout, Direction::Write)?;
     by_rank_0(comm, path, key, || {
-        let pending = Pending::new(path, WriteMode::Append)?;
-        let file = if pending.is_copy() {
-            open::private(pending.path())?
-        } else {
-            open::new_private(pending.path())?
-        };
-        let names = names(key)?;
-        check_free(&file, &names)?;
-        let make = |error| Refusal::library("make the dataset")(error);
-        let builder = file.new_dataset_builder().no_chunk();
-        let builder = builder
-            .alloc_time(Some(AllocTime::Early))
-            .fill_time(FillTime::Never)
-            .empty_as(element::in_file(T::TYPE)?);
-        let shape = whole.global_shape();
-        let builder = if shape.is_empty() {
-            builder.shape(())
-        } else {
-            let extents = shape.iter().map(|&n| usize::try_from(n));
-            let extents = extents.collect::<Result<Vec<usize>, _>>();
-            builder.shape(extents.map_err(|_| Refusal::Memory { bytes: u64::MAX })?)
-        };
-        let dataset = builder.create(names.join("/").as_str()).map_err(make)?;
-        let text = |text: &str| AttributeValue::Text(text.to_owned());
-        let version = ProtocolVersion::CURRENT.to_string();
-        attach(&dataset, VERSION_ATTRIBUTE, &text(&version))?;
-        attach(
-            &dataset,
-            DIM_DATA_ATTRIBUTE,
-            &text(&metadata::to_text(&parts)),
-        )?;
-        close(file, dataset)?;
-        pending.publish()
+        let save = SaveHdf5::new(path).key(key);
+        let (pending, file) = save.open()?;
+        let names = save.free(&file)?;
+        let ty = element::in_file(T::TYPE)?;
+        let dataset = h5::create::contiguous(&file, &names, &ty, whole.global_shape())?;
+        h5::create::describe(&dataset, &metadata::to_text(&parts)?, &[])?;
+        h5::create::close(file, dataset)?;
+        Ok(pending.publish()?)
     })?;
     open_dset::<T>(path, key, comm)?.distribute(distribution)
 }

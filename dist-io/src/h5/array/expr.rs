@@ -11,6 +11,7 @@ use dist_maps::Distribution;
 
 use super::fragment::{Cut, folded};
 use super::handle::Handle;
+use super::number::Number;
 use super::{H5Array, create, read};
 use crate::IoError;
 use crate::h5::together::same;
@@ -52,6 +53,7 @@ use crate::h5::together::same;
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use]
 pub struct Expr<'c, T> {
     node: Arc<dyn Node<T> + 'c>,
     first: Handle<'c>,
@@ -210,6 +212,7 @@ impl<'c, T: Element> Expr<'c, T> {
     /// # Errors
     /// As [`H5Array::load`]; [`IoError::Shape`] when the arrays have different shapes.
     pub fn load(&self) -> Result<DistBuffer<HostArray<T>>, IoError> {
+        self.check()?;
         let piece = Piece {
             range: None,
             distribution: self.first.distribution.clone(),
@@ -217,10 +220,15 @@ impl<'c, T: Element> Expr<'c, T> {
         self.part(&piece)
     }
 
+    /// Why it cannot be computed, if so, once all ranks say the same. Collective.
+    fn check(&self) -> Result<(), IoError> {
+        let wrong = self.wrong.as_ref().map(IoError::to_string);
+        let wrong = wrong.unwrap_or_default();
+        same(self.first.comm, &[("expression", wrong.as_bytes())])?;
+        self.wrong.clone().map_or(Ok(()), Err)
+    }
+
     fn part(&self, piece: &Piece) -> Result<DistBuffer<HostArray<T>>, IoError> {
-        if let Some(wrong) = &self.wrong {
-            return Err(wrong.clone());
-        }
         let elements = self.node.part(piece)?;
         let comm = self.first.comm;
         let part = || {
@@ -246,10 +254,11 @@ impl<'c, T: Element> Expr<'c, T> {
             Option<(usize, u64, u64)>,
         ) -> Result<(), IoError>,
     ) -> Result<(), IoError> {
-        same(self.first.comm, "budget", budget.to_string().as_bytes())?;
-        if let Some(wrong) = &self.wrong {
-            return Err(wrong.clone());
-        }
+        same(
+            self.first.comm,
+            &[("budget", budget.to_string().as_bytes())],
+        )?;
+        self.check()?;
         if self.shape().is_empty() {
             return f(self.load()?, None);
         }
@@ -285,9 +294,7 @@ impl<'c, T: Element> Expr<'c, T> {
         key: &str,
         budget: u64,
     ) -> Result<H5Array<'c, T>, IoError> {
-        if let Some(wrong) = &self.wrong {
-            return Err(wrong.clone());
-        }
+        self.check()?;
         let comm = self.first.comm;
         let made = create::<T>(path, key, &self.first.distribution, comm)?;
         self.each(budget, &mut |part, range| {
@@ -410,7 +417,7 @@ impl<'c, T: Element> From<&H5Array<'c, T>> for Expr<'c, T> {
     }
 }
 
-impl<'c, T> From<&Self> for Expr<'c, T> {
+impl<T> From<&Self> for Expr<'_, T> {
     fn from(expr: &Self) -> Self {
         expr.clone()
     }
@@ -439,94 +446,6 @@ impl<'c, T: Element> From<&H5Array<'c, T>> for Operand<'c, T> {
         Self::Array(array.into())
     }
 }
-
-mod sealed {
-    #[expect(unnameable_types, reason = "sealed: nobody else is to name it")]
-    pub trait Sealed {}
-}
-
-/// The element types that there is arithmetic for: integers, `f32`, `f64`. Sealed.
-pub trait Number: Element + PartialOrd + sealed::Sealed {
-    #[doc(hidden)]
-    fn plus(self, other: Self) -> Self;
-    #[doc(hidden)]
-    fn minus(self, other: Self) -> Self;
-    #[doc(hidden)]
-    fn times(self, other: Self) -> Self;
-    #[doc(hidden)]
-    fn over(self, other: Self) -> Self;
-    #[doc(hidden)]
-    fn modulo(self, other: Self) -> Self;
-    #[doc(hidden)]
-    fn negative(self) -> Self;
-    #[doc(hidden)]
-    fn distance(self) -> Self;
-}
-
-macro_rules! integers {
-    ($($t:ty, $distance:expr);* $(;)?) => {$(
-        impl sealed::Sealed for $t {}
-        impl Number for $t {
-            fn plus(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
-            fn minus(self, other: Self) -> Self {
-                self.wrapping_sub(other)
-            }
-            fn times(self, other: Self) -> Self {
-                self.wrapping_mul(other)
-            }
-            fn over(self, other: Self) -> Self {
-                if other == 0 { 0 } else { self.wrapping_div(other) }
-            }
-            fn modulo(self, other: Self) -> Self {
-                if other == 0 { 0 } else { self.wrapping_rem(other) }
-            }
-            fn negative(self) -> Self {
-                self.wrapping_neg()
-            }
-            fn distance(self) -> Self {
-                $distance(self)
-            }
-        }
-    )*};
-}
-
-integers! {
-    i8, i8::wrapping_abs; i16, i16::wrapping_abs; i32, i32::wrapping_abs; i64, i64::wrapping_abs;
-    u8, std::convert::identity; u16, std::convert::identity; u32, std::convert::identity; u64, std::convert::identity;
-}
-
-macro_rules! floats {
-    ($($t:ty),*) => {$(
-        impl sealed::Sealed for $t {}
-        impl Number for $t {
-            fn plus(self, other: Self) -> Self {
-                self + other
-            }
-            fn minus(self, other: Self) -> Self {
-                self - other
-            }
-            fn times(self, other: Self) -> Self {
-                self * other
-            }
-            fn over(self, other: Self) -> Self {
-                self / other
-            }
-            fn modulo(self, other: Self) -> Self {
-                self % other
-            }
-            fn negative(self) -> Self {
-                -self
-            }
-            fn distance(self) -> Self {
-                self.abs()
-            }
-        }
-    )*};
-}
-
-floats!(f32, f64);
 
 macro_rules! values {
     ($($t:ty),*) => {$(
@@ -582,7 +501,6 @@ negation!(H5Array<'c, T>, &H5Array<'c, T>, Expr<'c, T>, &Expr<'c, T>);
 
 impl<'c, T: Element> H5Array<'c, T> {
     /// This array as an expression, to which functions and comparisons are applied.
-    #[must_use]
     pub fn expr(&self) -> Expr<'c, T> {
         self.into()
     }
@@ -601,9 +519,7 @@ impl<'c, T: Element> H5Array<'c, T> {
     ) -> Result<DistBuffer<HostArray<T>>, IoError> {
         let comm = self.handle.comm;
         let flags: Expr<'c, bool> = flags.into();
-        if let Some(wrong) = flags.wrong {
-            return Err(wrong);
-        }
+        flags.check()?;
         if flags.first.shape() != self.shape() {
             return Err(IoError::Shape {
                 given: flags.first.shape().to_vec(),

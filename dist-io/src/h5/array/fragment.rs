@@ -223,7 +223,10 @@ impl<'c, T: Element> H5Array<'c, T> {
 
     /// Checks that all ranks cut alike. Collective.
     fn same_budget(&self, budget: u64) -> Result<(), IoError> {
-        crate::h5::together::same(self.handle.comm, "budget", budget.to_string().as_bytes())
+        crate::h5::together::same(
+            self.handle.comm,
+            &[("budget", budget.to_string().as_bytes())],
+        )
     }
 }
 

@@ -14,8 +14,9 @@ use dist_maps::{AxisDist, Distribution, Index, MapError};
 use serde::{Deserialize, Serialize};
 
 use crate::h5::attribute::{AttributeValue, attributes};
-use crate::h5::dataset::{Found, describe, opened};
-use crate::h5::together::{by_rank_0, same};
+use crate::h5::dataset::Found;
+use crate::h5::source::Opened;
+use crate::h5::together::{by_rank_0, refused, same};
 use crate::h5::{Refusal, Storage, metadata};
 use crate::layout::shape_text;
 use crate::plan::window::Window;
@@ -49,6 +50,9 @@ pub(in crate::h5) struct Looked {
     attributes: Vec<(String, Sent)>,
 }
 
+/// How elements may be stored that are read.
+const READ: &str = "in one piece, in chunks, compact, and virtual";
+
 impl Looked {
     pub(in crate::h5) fn shape(&self) -> &[u64] {
         &self.found.shape
@@ -59,8 +63,8 @@ impl Looked {
         self.found.element()?;
         match self.found.storage {
             _ if self.found.is_enumeration => Err(Refusal::Enumeration),
-            Storage::Virtual | Storage::External => {
-                self.found.offset()?; // which they have none of
+            Storage::External => {
+                self.found.offset(READ)?; // which it has none of
                 Ok(self)
             }
             _ => Ok(self),
@@ -76,14 +80,14 @@ enum Sent {
 }
 
 /// Looks a dataset up that is open. By rank 0.
-pub(in crate::h5) fn look(path: &Path, dataset: &hdf5_metno::Dataset) -> Result<Looked, Refusal> {
+pub(in crate::h5) fn look(found: Found, dataset: &hdf5_metno::Dataset) -> Result<Looked, Refusal> {
     let sent = |value| match value {
         AttributeValue::Real(number) => Sent::Real(number.to_bits()),
         other => Sent::Other(other),
     };
     let all = attributes(dataset)?.into_iter();
     Ok(Looked {
-        found: describe(path, dataset)?,
+        found,
         attributes: all.map(|(name, value)| (name, sent(value))).collect(),
     })
 }
@@ -95,11 +99,16 @@ impl<'c> Handle<'c> {
         key: &str,
         comm: &'c dyn Communicator,
     ) -> Result<Self, IoError> {
-        same(comm, "path", path.as_os_str().as_bytes())?;
-        same(comm, "key", key.as_bytes())?;
+        same(
+            comm,
+            &[
+                ("path", path.as_os_str().as_bytes()),
+                ("key", key.as_bytes()),
+            ],
+        )?;
         let looked = by_rank_0(comm, path, key, || {
-            let (_file, dataset) = opened(path, key)?;
-            look(path, &dataset)
+            let opened = Opened::new(path, key)?;
+            look(opened.found.clone(), &opened.dataset)
         })?;
         Self::of(path, key, looked, comm)
     }
@@ -240,7 +249,7 @@ impl<'c> Handle<'c> {
             shape_text(self.shape()),
             hasher.finish()
         );
-        same(self.comm, "handle", text.as_bytes())
+        same(self.comm, &[("handle", text.as_bytes())])
     }
 
     pub(in crate::h5) fn slice(&self, items: &[Index]) -> Result<Self, IoError> {
@@ -354,14 +363,6 @@ impl<'c> Handle<'c> {
             });
         }
         self.distribute(&metadata::whole(&parts)?)
-    }
-}
-
-pub(in crate::h5) fn refused(path: &Path, key: &str, refusal: Refusal) -> IoError {
-    IoError::Hdf5 {
-        path: path.to_owned(),
-        key: key.to_owned(),
-        refusal: Box::new(refusal),
     }
 }
 

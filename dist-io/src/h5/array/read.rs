@@ -5,151 +5,140 @@
 //! two-phase   each rank reads a slab of the window, then exchange   where parts interleave, or share chunks
 //! ```
 
+use std::os::unix::fs::FileExt;
+
 use dap_protocol::{DistBuffer, Element, ElementType, HostArray, copy_bytes_to_elements};
 use dist_comm::agree::agree;
-use dist_comm::{FileMode, SharedFile, SharedFileOps};
+use dist_comm::{CommExt, SharedFile};
 use dist_maps::{Distribution, Redistribution};
 
 use super::any::HostBytes;
 use super::handle::Handle;
 use super::span::Spans;
 use crate::execute::{exchange, room};
-use crate::h5::ByteOrder;
-use crate::h5::chunk::{self, Open};
-use crate::h5::dataset::{Contents, find_contents};
 use crate::h5::load::{check_values, zeros};
-use crate::h5::together::by_rank_0;
+use crate::h5::source::{Body, Source, TURNS, is_changed};
+use crate::h5::vds::MosaicFile;
+use crate::h5::{ByteOrder, Refusal};
 use crate::part::Extent;
 use crate::plan::straight;
 use crate::plan::window::Selection;
 use crate::{IoError, IoReport, Strategy};
 
-/// Where the elements of a handle's dataset are, as of now.
-pub(in crate::h5) struct Source<'c> {
-    contents: Contents,
-    file: Option<Box<dyn SharedFile + 'c>>,
+/// Looks a handle's dataset up again, which has to be as it was when the handle was opened. Collective.
+fn open(handle: &Handle<'_>) -> Result<Source, IoError> {
+    let source = Source::open(handle.comm, &handle.dataset.path, &handle.dataset.key)?;
+    handle.unchanged(&source.found)?;
+    Ok(source)
 }
 
-impl<'c> Source<'c> {
-    /// Looks the dataset up again, which has to be as it was when the handle was opened. Collective.
-    pub(in crate::h5) fn open(handle: &Handle<'c>) -> Result<Self, IoError> {
-        let dataset = &*handle.dataset;
-        let (path, key) = (dataset.path.as_path(), dataset.key.as_str());
-        let find = || find_contents(path, key);
-        let (found, contents) = by_rank_0(handle.comm, path, key, find)?;
-        handle.unchanged(&found)?;
-        let file = match &contents {
-            Contents::At(_) | Contents::Chunks(_) => {
-                Some(handle.comm.open_shared(path, FileMode::Read)?)
-            }
-            Contents::Here(_) | Contents::Nowhere(_) => None,
-        };
-        Ok(Self { contents, file })
+/// Reads the indices of a selection into the buffer of its part. Collective.
+fn read_selection(
+    handle: &Handle<'_>,
+    source: &Source,
+    selection: &Selection,
+    bytes: &mut [u8],
+    report: &mut IoReport,
+) -> Result<(), IoError> {
+    let (comm, item) = (handle.comm, handle.dataset.element.size());
+    let in_order = selection.is_in_order();
+    let elements = match selection.elements() {
+        _ if in_order => Ok(0),
+        Some(elements) => Ok(elements),
+        None => Err(IoError::Overflow {
+            what: "number of elements of a part",
+        }),
+    };
+    let mut sorted = agree(comm, elements.and_then(|elements| room(elements, item)))?;
+    if in_order {
+        return read_in_order(handle, source, selection, bytes, report);
     }
-
-    /// Reads the indices of a selection into the buffer of its part. Collective.
-    pub(in crate::h5) fn read(
-        &self,
-        handle: &Handle<'c>,
-        selection: &Selection,
-        bytes: &mut [u8],
-        report: &mut IoReport,
-    ) -> Result<(), IoError> {
-        let (comm, item) = (handle.comm, handle.dataset.element.size());
-        let in_order = selection.is_in_order();
-        let elements = match selection.elements() {
-            _ if in_order => Ok(0),
-            Some(elements) => Ok(elements),
-            None => Err(IoError::Overflow {
-                what: "number of elements of a part",
-            }),
-        };
-        let mut sorted = agree(comm, elements.and_then(|elements| room(elements, item)))?;
-        if in_order {
-            return self.read_in_order(handle, selection, bytes, report);
-        }
-        self.read_in_order(handle, selection, &mut sorted, report)?;
-        selection.each(item, &mut |from, to, len| {
-            bytes[to..to + len].copy_from_slice(&sorted[from..from + len]);
-        });
-        Ok(())
-    }
-
-    /// Reads the ascending indices of a selection. Collective.
-    fn read_in_order(
-        &self,
-        handle: &Handle<'c>,
-        selection: &Selection,
-        bytes: &mut [u8],
-        report: &mut IoReport,
-    ) -> Result<(), IoError> {
-        let (comm, item) = (handle.comm, handle.dataset.element.size());
-        let dim_data = selection.dim_data();
-        let is_empty = selection.elements() == Some(0);
-        let spans = Spans { dim_data, item };
-        match (&self.contents, &self.file) {
-            (Contents::Chunks(chunks), Some(file)) => {
-                let open = Open {
-                    path: &handle.dataset.path,
-                    key: &handle.dataset.key,
-                    file: &**file,
-                };
-                chunk::load(comm, &open, chunks, None, dim_data, item, bytes)?;
-            }
-            (Contents::At(start), Some(file)) => {
-                let read = |offset: u64, to: &mut [u8]| {
-                    let at = start.checked_add(offset).ok_or(IoError::Overflow {
-                        what: "byte of the file",
-                    })?;
-                    Ok(file.read_at(at, to)?)
-                };
-                let outcome = if is_empty {
-                    Ok(())
-                } else {
-                    spans.read(read, bytes, report)
-                };
-                agree(comm, outcome)?;
-            }
-            (Contents::Here(all), _) => {
-                let copy = |offset: u64, to: &mut [u8]| {
-                    let from = usize::try_from(offset).ok();
-                    let from = from.and_then(|start| all.get(start..start.checked_add(to.len())?));
-                    to.copy_from_slice(from.ok_or(IoError::BufferLength {
-                        given: all.len(),
-                        allowed: usize::MAX,
-                    })?);
-                    Ok(())
-                };
-                let outcome = if is_empty {
-                    Ok(())
-                } else {
-                    spans.read(copy, bytes, report)
-                };
-                agree(comm, outcome)?;
-            }
-            (Contents::Nowhere(fill), _) => {
-                let items = bytes.chunks_exact_mut(item);
-                items.for_each(|item| item.copy_from_slice(fill));
-            }
-            (Contents::At(_) | Contents::Chunks(_), None) => {} // opened with it
-        }
-        Ok(())
-    }
-
-    /// Where the elements begin, where they lie in one piece.
-    fn start(&self) -> u64 {
-        match self.contents {
-            Contents::At(start) => start,
-            _ => 0,
-        }
-    }
+    read_in_order(handle, source, selection, &mut sorted, report)?;
+    selection.each(item, &mut |from, to, len| {
+        bytes[to..to + len].copy_from_slice(&sorted[from..from + len]);
+    });
+    Ok(())
 }
 
-/// Reads a handle's part into a buffer of its bytes, as they are in the file. Collective.
-pub(in crate::h5) fn read(
+/// Reads the ascending indices of a selection, in this machine's byte order. Collective.
+fn read_in_order(
+    handle: &Handle<'_>,
+    source: &Source,
+    selection: &Selection,
+    bytes: &mut [u8],
+    report: &mut IoReport,
+) -> Result<(), IoError> {
+    let (comm, element) = (handle.comm, handle.dataset.element);
+    let dim_data = selection.dim_data();
+    let spans = Spans {
+        dim_data,
+        item: element.size(),
+    };
+    let is_empty = selection.elements() == Some(0);
+    let outcome = match &source.body {
+        Body::At(start) => {
+            report.offset = *start;
+            let read = |offset: u64, to: &mut [u8]| {
+                let at = start.checked_add(offset).ok_or(IoError::Overflow {
+                    what: "byte of the file",
+                })?;
+                let read = source.file.read_exact_at(to, at);
+                read.map_err(|error| source.refused(Refusal::os("read")(error)))
+            };
+            let outcome = if is_empty {
+                Ok(())
+            } else {
+                spans.read(read, bytes, report)
+            };
+            if source.found.byte_order != ByteOrder::NATIVE {
+                let words = bytes.chunks_exact_mut(element.word_size());
+                words.for_each(<[u8]>::reverse);
+            }
+            outcome
+        }
+        Body::Parts(mosaic) => {
+            let file = MosaicFile::new(comm, &source.path, mosaic);
+            let read = |offset: u64, to: &mut [u8]| Ok(file.read_at(offset, to)?);
+            let outcome = if is_empty {
+                Ok(())
+            } else {
+                spans.read(read, bytes, report)
+            };
+            // the parts of a dataset that was replaced meanwhile are gone
+            let changed = outcome.is_err() && mosaic.has_changed();
+            let all = comm.all_gather_value(u8::from(changed))?;
+            if all.contains(&1) {
+                return Err(source.refused(Refusal::Changed));
+            }
+            outcome
+        }
+        Body::Here(_) | Body::Nowhere(_) | Body::Chunks(_) => {
+            return source.read(comm, dim_data, None, bytes);
+        }
+    };
+    Ok(agree(comm, outcome)?)
+}
+
+/// Reads a handle's part into a buffer of its bytes, again where the file is replaced meanwhile. Collective.
+fn read(
     handle: &Handle<'_>,
     distribution: &Distribution,
-    source: &Source<'_>,
+    bytes: &mut [u8],
+) -> Result<IoReport, IoError> {
+    let mut turn = 1;
+    loop {
+        let source = open(handle)?;
+        match read_from(handle, &source, distribution, bytes) {
+            Err(error) if is_changed(&error) && turn < TURNS => turn += 1,
+            outcome => return outcome,
+        }
+    }
+}
+
+fn read_from(
+    handle: &Handle<'_>,
+    source: &Source,
+    distribution: &Distribution,
     bytes: &mut [u8],
 ) -> Result<IoReport, IoError> {
     let (comm, window) = (handle.comm, &handle.window);
@@ -157,11 +146,11 @@ pub(in crate::h5) fn read(
     let item = handle.dataset.element.size();
     let layout = handle.layout();
     let strategy = window.strategy(distribution, &layout, item);
-    let mut report = IoReport::begun(strategy, source.start());
+    let mut report = IoReport::begun(strategy, 0);
     match strategy {
         Strategy::Direct => {
             let part = agree(comm, window.part(distribution, rank, Extent::Stored))?;
-            source.read(handle, &part, bytes, &mut report)?;
+            read_selection(handle, source, &part, bytes, &mut report)?;
         }
         Strategy::TwoPhase => {
             let slabs = window.slabs(&layout, ranks)?;
@@ -176,7 +165,7 @@ pub(in crate::h5) fn read(
                 elements.fold(1_usize, usize::saturating_mul)
             };
             let mut slab = agree(comm, room(elements, item))?;
-            source.read(handle, &part, &mut slab, &mut report)?;
+            read_selection(handle, source, &part, &mut slab, &mut report)?;
             report.exchanged_bytes = exchange::exchange(comm, &redist, item, &slab, bytes)?;
         }
     }
@@ -187,7 +176,6 @@ pub(in crate::h5) fn read(
 pub(in crate::h5) fn load_bytes(handle: &Handle<'_>) -> Result<DistBuffer<HostBytes>, IoError> {
     let (comm, element) = (handle.comm, handle.dataset.element);
     handle.same()?;
-    let source = Source::open(handle)?;
     let dim_data = agree(comm, handle.distribution.dim_data(comm.rank()))?;
     let shape = dim_data.local_shape().into_iter().map(usize::try_from);
     let shape: Result<Vec<usize>, _> = shape.collect();
@@ -201,11 +189,7 @@ pub(in crate::h5) fn load_bytes(handle: &Handle<'_>) -> Result<DistBuffer<HostBy
         shape.iter().fold(1_usize, |n, &len| n.saturating_mul(len))
     };
     let mut bytes = agree(comm, room(elements, element.size()))?;
-    read(handle, &handle.distribution, &source, &mut bytes)?;
-    if handle.dataset.found.byte_order != ByteOrder::NATIVE {
-        let word = element.word_size();
-        bytes.chunks_exact_mut(word).for_each(<[u8]>::reverse);
-    }
+    read(handle, &handle.distribution, &mut bytes)?;
     check_values(comm, &bytes, element)?;
     let part = DistBuffer::new(dim_data, HostBytes::new(shape, element, bytes));
     Ok(agree(comm, part)?)
@@ -218,19 +202,16 @@ pub(in crate::h5) fn load<T: Element>(
 ) -> Result<(DistBuffer<HostArray<T>>, IoReport), IoError> {
     let comm = handle.comm;
     handle.same()?;
-    let source = Source::open(handle)?;
     let dim_data = agree(comm, distribution.dim_data(comm.rank()))?;
     let (shape, mut elements) = agree(comm, zeros::<T>(&dim_data))?;
-    let mut checked = match T::bytes_mut(&mut elements) {
-        Some(_) => Vec::new(),
-        None => vec![0; elements.len()], // `bool`: bytes are looked at before they are elements
+    // the bytes of `bool` are looked at before they are elements
+    let mut checked = if T::TYPE == ElementType::Bool {
+        agree(comm, room(elements.len(), 1))?
+    } else {
+        Vec::new()
     };
     let bytes = T::bytes_mut(&mut elements).unwrap_or(&mut checked);
-    let report = read(handle, distribution, &source, bytes)?;
-    if handle.dataset.found.byte_order != ByteOrder::NATIVE {
-        let word = T::TYPE.word_size();
-        bytes.chunks_exact_mut(word).for_each(<[u8]>::reverse);
-    }
+    let report = read(handle, distribution, bytes)?;
     check_values(comm, &checked, T::TYPE)?;
     if T::TYPE == ElementType::Bool {
         agree(comm, copy_bytes_to_elements(&checked, &mut elements))?;

@@ -4,7 +4,8 @@ use dap_protocol::DimData;
 
 use crate::execute::room;
 use crate::part::{Extent, FilePart, FileRun};
-use crate::{IoError, IoReport, LONG_RUN};
+use crate::plan::LONG_RUN;
+use crate::{IoError, IoReport};
 
 /// Bytes of a span, at most, that is not one run.
 const LONGEST: u64 = 4 << 20;

@@ -12,7 +12,8 @@ use super::handle::Handle;
 use super::span::Spans;
 use crate::execute::{exchange, room};
 use crate::h5::chunk::{self, Chunks, Open};
-use crate::h5::dataset::{Found, describe, how, not_opened, walk};
+use crate::h5::dataset::{Found, describe, how, walk};
+use crate::h5::open::to_change;
 use crate::h5::save::{bytes_of, check_edges};
 use crate::h5::together::{by_rank_0, names, same};
 use crate::h5::{ByteOrder, Refusal, Storage, ffi, metadata};
@@ -31,22 +32,26 @@ enum Target {
 fn open(handle: &Handle<'_>) -> Result<(Found, Target, hdf5::File, hdf5::Dataset), Refusal> {
     let (path, key) = (handle.dataset.path.as_path(), &handle.dataset.key);
     let opened = || {
-        let file = hdf5::File::open_rw(path).map_err(|error| not_opened(path, error))?;
+        let file = to_change(path)?;
         let dataset = walk(&file, &names(key)?)?;
         Ok::<_, Refusal>((file, dataset))
     };
+    let len = || {
+        let meta = std::fs::metadata(path).map_err(Refusal::os("look at the file"))?;
+        Ok::<_, Refusal>(meta.len())
+    };
     let (mut file, mut dataset) = opened()?;
-    let mut found = describe(path, &dataset)?;
+    let mut found = describe(&dataset, len()?)?;
     if matches!(found.storage, Storage::Contiguous { offset: None }) && !found.shape.contains(&0) {
         make_room(&dataset, found.shape.len())?;
         drop(dataset);
         file.close().map_err(Refusal::library("close the file"))?;
         (file, dataset) = opened()?; // nothing of the elements is in the library's memory now
-        found = describe(path, &dataset)?;
+        found = describe(&dataset, len()?)?;
     }
     let target = match &found.storage {
         _ if found.shape.contains(&0) => Target::At(0),
-        Storage::Contiguous { .. } => Target::At(found.offset()?),
+        Storage::Contiguous { .. } => Target::At(found.offset("in one piece")?),
         Storage::Chunked { .. } => {
             let ty = dataset.dtype();
             let ty = ty.map_err(Refusal::library("ask for the element type"))?;
@@ -155,6 +160,7 @@ fn write(
                 path,
                 key,
                 file: &*file,
+                library: None, // every chunk is listed
             };
             let whole = agree(comm, part.rounded(&handle.dataset.found.shape, &chunk))?;
             let count = whole.elements().ok_or(IoError::Overflow {
@@ -212,7 +218,7 @@ pub(in crate::h5) fn assign<B: HostBuffer>(
     let comm = handle.comm;
     handle.same()?;
     let element = part.buffer().element_type();
-    same(comm, "element type", element.to_string().as_bytes())?;
+    same(comm, &[("element type", element.to_string().as_bytes())])?;
     if element != handle.dataset.element {
         return Err(IoError::ElementType {
             given: handle.dataset.element,
@@ -292,7 +298,7 @@ pub(in crate::h5) fn fill<T: Element>(handle: &Handle<'_>, value: T) -> Result<I
     handle.same()?;
     let one = HostArray::new(Vec::new(), vec![value])?;
     let bytes = bytes_of(&one, T::TYPE)?.into_owned();
-    same(handle.comm, "value", format!("{value:?}").as_bytes())?;
+    same(handle.comm, &[("value", format!("{value:?}").as_bytes())])?;
     write(handle, |_, slab, _| {
         let items = slab.chunks_exact_mut(bytes.len());
         items.for_each(|item| item.copy_from_slice(&bytes));

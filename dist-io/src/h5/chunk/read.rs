@@ -17,17 +17,19 @@ use super::pieces::ChunkPieces;
 use super::threads::{in_threads, locked, threads};
 use super::{ChunkProblem, Chunks, Place, in_memory};
 use crate::execute::{NO_EXCHANGE, exchange, room};
-use crate::h5::dataset::opened;
 use crate::h5::together::settle;
 use crate::h5::{Refusal, ffi};
 use crate::part::Extent;
-use crate::{Direction, FileLayout, IoError, IoPlan, LONG_RUN, Strategy};
+use crate::plan::LONG_RUN;
+use crate::{Direction, FileLayout, IoError, IoPlan, Strategy};
 
 /// A file that all ranks have open, its name, and the dataset's.
 pub(in crate::h5) struct Open<'a> {
     pub(in crate::h5) path: &'a Path,
     pub(in crate::h5) key: &'a str,
     pub(in crate::h5) file: &'a dyn SharedFile,
+    /// The dataset, where this rank has it open: all have where the library has to find the chunks.
+    pub(in crate::h5) library: Option<&'a hdf5::Dataset>,
 }
 
 /// Reads what every rank stores of a chunked dataset into its buffer, elements of `item` bytes. Collective.
@@ -46,18 +48,9 @@ pub(in crate::h5) fn load(
     let settled = |outcome| settle(comm, open.path, open.key, outcome);
     let shaped = in_memory(&chunks.chunk, chunks.shape.len(), item);
     let (chunk, bytes) = settle(comm, open.path, open.key, shaped)?;
-    let library = match chunks.places {
-        Some(_) => None,
-        None => Some(settle(
-            comm,
-            open.path,
-            open.key,
-            opened(open.path, open.key),
-        )?),
-    };
     let reader = Reader {
         file: open.file,
-        library: library.as_ref().map(|(_, dataset)| dataset),
+        library: open.library.filter(|_| chunks.needs_library()),
         chunks,
         item,
         extents: chunk.clone(),
@@ -339,7 +332,7 @@ mod tests {
         file.close().unwrap();
         let whole = Distribution::over(1).shape([10]).build().unwrap();
         for name in ["raw", "filtered"] {
-            let part = load_hdf5::<i32>(&path, &SingleComm::new(), &whole, name).unwrap();
+            let part = load_hdf5::<i32>(&path, &whole, name, &SingleComm::new()).unwrap();
             assert_eq!(part.buffer().data(), numbers, "{name}");
         }
     }
@@ -354,7 +347,7 @@ mod tests {
         builder.with_data(&numbers).create("a").unwrap();
         file.close().unwrap();
         let whole = Distribution::over(1).shape([10]).build().unwrap();
-        let part = load_hdf5::<i32>(&path, &SingleComm::new(), &whole, "a").unwrap();
+        let part = load_hdf5::<i32>(&path, &whole, "a", &SingleComm::new()).unwrap();
         assert_eq!(part.buffer().data(), numbers);
         assert_eq!(
             inspect_hdf5(&path, "a").unwrap().filters,

@@ -17,7 +17,8 @@ use crate::execute::{NO_EXCHANGE, exchange, room};
 use crate::h5::together::settle;
 use crate::h5::{Refusal, ffi};
 use crate::part::Extent;
-use crate::{FileLayout, IoError, IoPlan, IoReport, LONG_RUN, Strategy};
+use crate::plan::LONG_RUN;
+use crate::{FileLayout, IoError, IoPlan, IoReport, Strategy};
 
 /// Bytes of chunks that all ranks together hold coded before rank 0 writes them; each rank at least one chunk.
 const ROUND: usize = 64 << 20;

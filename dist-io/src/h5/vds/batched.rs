@@ -1,13 +1,14 @@
 //! [`from_file_batched`]: a dataset chunk by chunk, the next one read while this one is worked on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use dap_protocol::{Element, ElementType, HostArray, copy_bytes_to_elements};
 
+use super::super::source::Source as Dataset;
+use super::super::together::refused;
 use super::block::{Block, product};
-use super::look_up::look_up;
 use super::mosaic::Mosaic;
 use crate::{IoError, Refusal};
 
@@ -17,7 +18,7 @@ pub type Batch<T> = (HostArray<T>, Vec<u64>);
 /// Reads one dataset of an HDF5 file in chunks of `chunk_size` elements, in C order of the grid of chunks. Local: one rank, or a
 /// program without ranks.
 ///
-/// `dataset_name` is the full path of one array, as for [`from_file`](crate::from_file), which says what is read of virtual
+/// `key` is the full path of one array, as for [`from_file`](crate::legate::from_file), which says what is read of virtual
 /// datasets. Nothing is read yet; every [`next`](Iterator::next) gives a chunk and the offsets at which it belongs. Chunks at the
 /// upper edges are clipped: an axis of length 5 in chunks of 2 gives 2, 2, 1. A scalar is one chunk, of no dimension; an array
 /// without elements has none.
@@ -29,13 +30,13 @@ pub type Batch<T> = (HostArray<T>, Vec<u64>);
 /// # Errors
 /// [`IoError::Hdf5`] with what is wrong with the file, the name or a part; [`IoError::ElementType`]; [`IoError::Dimensions`] when
 /// `chunk_size` has not one entry for each dimension, [`IoError::ChunkExtent`] when one is 0; [`IoError::Overflow`].
-/// While reading: [`IoError::Read`], [`IoError::Memory`], [`IoError::Element`] (its rank is 0, its position that in the chunk); no
+/// While reading: [`IoError::Hdf5`], [`Refusal::Changed`] when a part was replaced meanwhile, [`IoError::Memory`], [`IoError::Element`] (its rank is 0, its position that in the chunk); no
 /// chunk follows an error.
 ///
 /// ```
 /// use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
 /// use dist_comm::SingleComm;
-/// use dist_io::{from_file_batched, to_file};
+/// use dist_io::legate::{from_file_batched, to_file};
 ///
 /// # let dir = tempfile::tempdir()?;
 /// # let path = dir.path().join("numbers.h5");
@@ -56,18 +57,14 @@ pub type Batch<T> = (HostArray<T>, Vec<u64>);
 /// ```
 pub fn from_file_batched<T: Element>(
     path: impl AsRef<Path>,
-    dataset_name: &str,
+    key: &str,
     chunk_size: &[u64],
 ) -> Result<Batches<T>, IoError> {
     let path = path.as_ref();
-    let refused = |refusal: Refusal| IoError::Hdf5 {
-        path: path.to_owned(),
-        key: dataset_name.to_owned(),
-        refusal: Box::new(refusal),
-    };
-    let looked_up = look_up(path, dataset_name).map_err(refused)?;
-    let element = looked_up.found.element().map_err(refused)?;
-    if looked_up.found.is_enumeration {
+    let refused = |refusal| refused(path, key, refusal);
+    let source = Dataset::alone(path, key)?.without_library();
+    let element = source.found.element().map_err(refused)?;
+    if source.found.is_enumeration {
         return Err(refused(Refusal::Enumeration));
     }
     if element != T::TYPE {
@@ -76,12 +73,18 @@ pub fn from_file_batched<T: Element>(
             allowed: T::TYPE,
         });
     }
-    let shape = looked_up.found.shape.clone();
+    let shape = source.found.shape.clone();
     let grid = Grid::new(&shape, chunk_size, element.size())?;
-    let mosaic = looked_up.mosaic(path).map_err(refused)?;
+    let mosaic = source.into_mosaic().map_err(refused)?;
+    let source = Source {
+        path: path.to_owned(),
+        key: key.to_owned(),
+        mosaic,
+        grid,
+    };
     Ok(Batches {
-        left: grid.chunks,
-        source: Arc::new(Source { mosaic, grid }),
+        left: source.grid.chunks,
+        source: Arc::new(source),
         next: 0,
         step: 1,
         ahead: None,
@@ -158,6 +161,8 @@ impl Grid {
 /// What is read from.
 #[derive(Debug)]
 struct Source {
+    path: PathBuf,
+    key: String,
     mosaic: Mosaic,
     grid: Grid,
 }
@@ -187,8 +192,13 @@ impl Source {
         };
         let bytes = T::bytes_mut(&mut chunk).unwrap_or(&mut checked);
         let read = self.mosaic.read_block(&block, bytes);
-        read.map_err(|error| IoError::Read {
-            message: error.to_string(),
+        read.map_err(|error| {
+            let refusal = if self.mosaic.has_changed() {
+                Refusal::Changed
+            } else {
+                Refusal::os("read")(error)
+            };
+            refused(&self.path, &self.key, refusal)
         })?;
         if T::TYPE == ElementType::Bool {
             if let Some(position) = checked.iter().position(|&byte| byte > 1) {
@@ -198,10 +208,7 @@ impl Source {
                     element: T::TYPE,
                 });
             }
-            let copied = copy_bytes_to_elements(&checked, &mut chunk);
-            copied.map_err(|error| IoError::Read {
-                message: error.to_string(),
-            })?;
+            copy_bytes_to_elements(&checked, &mut chunk).expect("as many bytes, each 0 or 1");
         }
         Ok((HostArray::new(shape, chunk)?, block.start))
     }
@@ -264,7 +271,7 @@ impl<T: Element> Batches<T> {
     /// ```
     /// # use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
     /// # use dist_comm::SingleComm;
-    /// # use dist_io::{from_file_batched, to_file};
+    /// # use dist_io::legate::{from_file_batched, to_file};
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("numbers.h5");
     /// # let numbers = DistBuffer::new(DimData::new(vec![DimDict::whole(5)?]), HostArray::new(vec![5], vec![1_u8; 5])?)?;

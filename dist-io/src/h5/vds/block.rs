@@ -7,32 +7,32 @@ use crate::layout::shape_text;
 
 /// A block of an array: where it begins, and its extent, per dimension, in elements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Block {
-    pub(super) start: Vec<u64>,
-    pub(super) shape: Vec<u64>,
+pub(in crate::h5) struct Block {
+    pub(in crate::h5) start: Vec<u64>,
+    pub(in crate::h5) shape: Vec<u64>,
 }
 
 impl Block {
-    pub(super) fn new(start: Vec<u64>, shape: Vec<u64>) -> Self {
+    pub(in crate::h5) fn new(start: Vec<u64>, shape: Vec<u64>) -> Self {
         Self { start, shape }
     }
 
     /// All of an array.
-    pub(super) fn whole(shape: &[u64]) -> Self {
+    pub(in crate::h5) fn whole(shape: &[u64]) -> Self {
         Self::new(vec![0; shape.len()], shape.to_vec())
     }
 
     /// Number of elements; `None` where it overflows.
-    pub(super) fn elements(&self) -> Option<u64> {
+    pub(in crate::h5) fn elements(&self) -> Option<u64> {
         product(&self.shape)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::h5) fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
 
     /// Whether it lies in an array of this shape.
-    pub(super) fn fits(&self, shape: &[u64]) -> bool {
+    pub(in crate::h5) fn fits(&self, shape: &[u64]) -> bool {
         let axes = self.start.iter().zip(&self.shape).zip(shape);
         self.start.len() == shape.len()
             && axes.into_iter().all(|((&start, &extent), &size)| {
@@ -41,7 +41,7 @@ impl Block {
     }
 
     /// Whether an element lies in it.
-    pub(super) fn contains(&self, index: &[u64]) -> bool {
+    pub(in crate::h5) fn contains(&self, index: &[u64]) -> bool {
         let axes = index.iter().zip(self.start.iter().zip(&self.shape));
         axes.into_iter()
             .all(|(&at, (&start, &extent))| at >= start && at - start < extent)
@@ -56,7 +56,7 @@ impl Block {
     }
 
     /// The block as the text of an attribute: a list of the first index and the one past the last, per dimension.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::h5) fn text(&self) -> String {
         let axes = self.start.iter().zip(&self.shape);
         let axes: Vec<String> = axes
             .map(|(&start, &extent)| format!("[{start}, {}]", start.saturating_add(extent)))
@@ -66,7 +66,7 @@ impl Block {
 }
 
 /// The number of elements of a shape; `None` where it overflows.
-pub(super) fn product(shape: &[u64]) -> Option<u64> {
+pub(in crate::h5) fn product(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
     }
@@ -76,7 +76,7 @@ pub(super) fn product(shape: &[u64]) -> Option<u64> {
 }
 
 /// Elements between neighbours along each dimension, in C order; the shape's product does not overflow.
-pub(super) fn strides(shape: &[u64]) -> Vec<u64> {
+pub(in crate::h5) fn strides(shape: &[u64]) -> Vec<u64> {
     let mut strides = vec![1_u64; shape.len()];
     for axis in (1..shape.len()).rev() {
         strides[axis - 1] = strides[axis].saturating_mul(shape[axis]);
@@ -85,7 +85,7 @@ pub(super) fn strides(shape: &[u64]) -> Vec<u64> {
 }
 
 /// Checks that every element of an array lies in exactly one of the blocks, none of which is empty.
-pub(super) fn check_cover(shape: &[u64], blocks: &[&Block]) -> Result<(), Refusal> {
+pub(in crate::h5) fn check_cover(shape: &[u64], blocks: &[&Block]) -> Result<(), Refusal> {
     if let Some(outside) = blocks.iter().find(|block| !block.fits(shape)) {
         return Err(Refusal::NotBlocks {
             message: format!(

@@ -1,65 +1,31 @@
-//! [`look_up`]: where the elements of a dataset lie, in its own file or in parts, every part checked. By rank 0 alone.
+//! [`parts_of`]: where the elements of a virtual dataset lie, every part looked at. By one rank alone.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hdf5_metno as hdf5;
-use serde::{Deserialize, Serialize};
 
-use super::super::dataset::{Found, attribute, describe, how, opened};
-use super::super::publish::{behind_links, directory};
-use super::super::{Refusal, Storage};
+use super::super::Refusal;
+use super::super::dataset::{Found, attribute, how};
+use super::super::source::Opened;
 use super::block::{Block, check_cover, strides};
 use super::ffi::{self, Selected};
-use super::mosaic::{Mosaic, Piece};
+use super::mosaic::Piece;
+use super::place::is_save;
 use super::{BOUNDS_ATTRIBUTE, SAVE_ATTRIBUTE};
+use crate::identity::Identity;
 use crate::layout::shape_text;
+use crate::publish::{behind_links, directory};
 
-/// A dataset as rank 0 tells the others of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct LookedUp {
-    pub(super) found: Found,
-    /// The parts of a virtual dataset; `None` for any other.
-    pub(super) parts: Option<Vec<Piece>>,
-}
-
-impl LookedUp {
-    /// The dataset as a mosaic, a contiguous one too. Any other storage is refused.
-    pub(super) fn mosaic(self, path: &Path) -> Result<Mosaic, Refusal> {
-        let element = self.found.element()?;
-        let shape = &self.found.shape;
-        let pieces = match self.parts {
-            Some(parts) => parts,
-            None => vec![Piece {
-                byte_order: self.found.byte_order,
-                ..Piece::dense(path, self.found.offset()?, Block::whole(shape))
-            }],
-        };
-        let sizes = (element.size(), element.word_size());
-        Ok(Mosaic::new(shape, sizes, pieces, false))
-    }
-}
-
-/// Looks a dataset up, and all of its parts if it is virtual.
-pub(super) fn look_up(path: &Path, key: &str) -> Result<LookedUp, Refusal> {
-    let (_file, dataset) = opened(path, key)?;
-    let found = describe(path, &dataset)?;
-    let parts = match found.storage {
-        Storage::Virtual if found.is_enumeration => {
-            return Err(Refusal::ElementType {
-                given: "an enumeration in parts".to_owned(),
-            });
-        }
-        Storage::Virtual => Some(parts_of(path, &dataset, &found)?),
-        _ => None,
-    };
-    Ok(LookedUp { found, parts })
-}
-
-fn parts_of(path: &Path, dataset: &hdf5::Dataset, whole: &Found) -> Result<Vec<Piece>, Refusal> {
+/// The parts of a virtual dataset of the file `path`, every one of which is looked at.
+pub(in crate::h5) fn parts_of(
+    path: &Path,
+    dataset: &hdf5::Dataset,
+    whole: &Found,
+) -> Result<Vec<Piece>, Refusal> {
     let mappings = ffi::mappings(&how(dataset)?)?;
-    let save = text(dataset, SAVE_ATTRIBUTE)?;
+    let save = save_of(dataset)?;
     let mut pieces = Vec::new();
     for (number, mapping) in mappings.iter().enumerate() {
         let target = match &mapping.target {
@@ -82,7 +48,7 @@ fn parts_of(path: &Path, dataset: &hdf5::Dataset, whole: &Found) -> Result<Vec<P
             refusal: Box::new(refusal),
         };
         let stamp = save.as_deref().map(|save| (save, target.text()));
-        let part = part(&file, &dataset, whole, stamp).map_err(wrong)?;
+        let (part, identity) = part(&file, &dataset, whole, stamp).map_err(wrong)?;
         let another_shape = |allowed: String| {
             wrong(Refusal::Stamp {
                 what: "the shape".to_owned(),
@@ -113,16 +79,20 @@ fn parts_of(path: &Path, dataset: &hdf5::Dataset, whole: &Found) -> Result<Vec<P
         pieces.push(Piece {
             file: file.as_os_str().as_bytes().to_vec(),
             // inside the file, whose length was looked at
-            offset: part.offset()? + first * size,
+            offset: part.offset(IN_ONE_PIECE)? + first * size,
             strides,
             byte_order: part.byte_order,
             target,
+            identity: Some(identity),
         });
     }
     let targets: Vec<&Block> = pieces.iter().map(|piece| &piece.target).collect();
     check_cover(&whole.shape, &targets)?;
     Ok(pieces)
 }
+
+/// How a part may be stored.
+const IN_ONE_PIECE: &str = "in one piece";
 
 const PATTERN: &str = "names its source by a pattern";
 
@@ -140,9 +110,13 @@ fn part(
     dataset: &str,
     whole: &Found,
     stamp: Option<(&str, String)>,
-) -> Result<Found, Refusal> {
-    let (_file, dataset) = opened(file, dataset)?;
-    let part = describe(file, &dataset)?;
+) -> Result<(Found, Identity), Refusal> {
+    let Opened {
+        dataset,
+        found: part,
+        identity,
+        ..
+    } = Opened::new(file, dataset)?;
     let (given, allowed) = (part.element()?, whole.element()?);
     if given != allowed || part.is_enumeration != whole.is_enumeration {
         return Err(Refusal::Stamp {
@@ -151,7 +125,7 @@ fn part(
             allowed: allowed.to_string(),
         });
     }
-    part.offset()?; // stored in one piece
+    part.offset(IN_ONE_PIECE)?;
     if let Some((save, bounds)) = stamp {
         for (name, what, allowed) in [
             (SAVE_ATTRIBUTE, "the save", save),
@@ -167,16 +141,23 @@ fn part(
             }
         }
     }
-    Ok(part)
+    Ok((part, identity))
 }
 
 /// The text of an attribute, if there is one.
-pub(super) fn text(dataset: &hdf5::Dataset, name: &str) -> Result<Option<String>, Refusal> {
-    let text = attribute(dataset, name).transpose();
-    text.map_err(|message| Refusal::Library {
-        operation: format!("read the attribute {name:?}"),
+fn text(dataset: &hdf5::Dataset, name: &str) -> Result<Option<String>, Refusal> {
+    let text = attribute(dataset, name)?.transpose();
+    text.map_err(|message| Refusal::Attribute {
+        name: name.to_owned(),
         message,
     })
+}
+
+/// The save that a virtual dataset is of, where it is one of ours.
+pub(super) fn save_of(dataset: &hdf5::Dataset) -> Result<Option<String>, Refusal> {
+    // anything else under this name is somebody else's
+    let save = attribute(dataset, SAVE_ATTRIBUTE)?.and_then(Result::ok);
+    Ok(save.filter(|save| is_save(save)))
 }
 
 /// Strides of the source along the dimensions of the target; `None` where the blocks differ by more than dimensions of extent 1.
@@ -202,7 +183,7 @@ fn brought_over(source: &Block, source_shape: &[u64], target: &Block) -> Option<
 }
 
 /// The name that the library reads from one with escapes: `%%` stands for `%`; `None` for a pattern.
-fn unescaped(name: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn unescaped(name: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::with_capacity(name.len());
     let mut bytes = name.iter();
     while let Some(&byte) = bytes.next() {

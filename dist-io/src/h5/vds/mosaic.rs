@@ -14,7 +14,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dist_comm::agree::agree;
@@ -23,43 +24,47 @@ use serde::{Deserialize, Serialize};
 
 use super::super::ByteOrder;
 use super::block::{Block, strides};
+use crate::identity::Identity;
 
 /// Files that are kept open at most.
 const OPEN_FILES: usize = 64;
 
 /// A block of the array, and where its elements lie.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Piece {
+pub(in crate::h5) struct Piece {
     /// The path of the file.
-    pub(super) file: Vec<u8>,
+    pub(in crate::h5) file: Vec<u8>,
     /// Byte of the file at which the block's first element lies.
-    pub(super) offset: u64,
+    pub(in crate::h5) offset: u64,
     /// Elements of the file between neighbours along each dimension of the array.
-    pub(super) strides: Vec<u64>,
-    pub(super) byte_order: ByteOrder,
-    pub(super) target: Block,
+    pub(in crate::h5) strides: Vec<u64>,
+    pub(in crate::h5) byte_order: ByteOrder,
+    pub(in crate::h5) target: Block,
+    /// The file that was looked at, where one was: no other one is read.
+    pub(in crate::h5) identity: Option<Identity>,
 }
 
 impl Piece {
     /// A block that lies in one piece, in this machine's byte order.
-    pub(super) fn dense(file: &Path, offset: u64, target: Block) -> Self {
+    pub(in crate::h5) fn dense(file: &Path, offset: u64, target: Block) -> Self {
         Self {
             file: file.as_os_str().as_bytes().to_vec(),
             offset,
             strides: strides(&target.shape),
             byte_order: ByteOrder::NATIVE,
             target,
+            identity: None,
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::h5) fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.file))
     }
 }
 
 /// An array whose elements lie in pieces. Every element of the array that is read or written lies in exactly one of them.
 #[derive(Debug)]
-pub(super) struct Mosaic {
+pub(in crate::h5) struct Mosaic {
     shape: Vec<u64>,
     strides: Vec<u64>,
     /// Bytes an element, and bytes a number in it, which is what has a byte order.
@@ -68,6 +73,8 @@ pub(super) struct Mosaic {
     tiles: Vec<Tile>,
     writes: bool,
     state: Mutex<State>,
+    /// Whether a file was gone, or another one than was looked at.
+    changed: AtomicBool,
 }
 
 /// A piece, and how far its elements are neighbours in the array and in its file.
@@ -97,7 +104,7 @@ struct Segment {
 
 impl Mosaic {
     /// An array of this shape, `item` bytes an element of numbers of `word` bytes; the product fits 63 bits.
-    pub(super) fn new(
+    pub(in crate::h5) fn new(
         shape: &[u64],
         (item, word): (usize, usize),
         pieces: Vec<Piece>,
@@ -120,7 +127,21 @@ impl Mosaic {
                 last: 0,
                 after,
             }),
+            changed: AtomicBool::new(false),
         }
+    }
+
+    /// With the file of the only piece, which is open already.
+    pub(in crate::h5) fn holding(mut self, file: File) -> Self {
+        let state = self.state.get_mut();
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        state.open.insert(0, Arc::new(file));
+        self
+    }
+
+    /// Whether a file that was looked at was gone when it was to be read, or another one.
+    pub(in crate::h5) fn has_changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed)
     }
 
     /// Bytes of the whole array.
@@ -131,7 +152,7 @@ impl Mosaic {
     }
 
     /// Fills `buf` with whole elements from byte `offset` of the array on, in this machine's byte order.
-    pub(super) fn read(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+    pub(in crate::h5) fn read(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let mut left = buf;
         self.walk(offset, left.len() as u64, &mut |file, tile, at, len| {
             let (piece, rest) = std::mem::take(&mut left).split_at_mut(len);
@@ -146,7 +167,7 @@ impl Mosaic {
     }
 
     /// Writes whole elements from byte `offset` of the array on.
-    pub(super) fn write(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
+    pub(in crate::h5) fn write(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
         let mut left = buf;
         self.walk(offset, left.len() as u64, &mut |file, tile, at, len| {
             let (piece, rest) = left.split_at(len);
@@ -157,7 +178,7 @@ impl Mosaic {
     }
 
     /// Fills `buf` with a block of the array, in C order.
-    pub(super) fn read_block(&self, block: &Block, buf: &mut [u8]) -> io::Result<()> {
+    pub(in crate::h5) fn read_block(&self, block: &Block, buf: &mut [u8]) -> io::Result<()> {
         if block.is_empty() {
             return Ok(());
         }
@@ -305,11 +326,12 @@ impl Mosaic {
             return Ok(Arc::clone(file));
         }
         let piece = &self.tiles[tile].piece;
-        let file = OpenOptions::new()
-            .read(true)
-            .write(self.writes)
-            .open(piece.path())
-            .map_err(|error| named(piece, &error))?;
+        let file = self.open_piece(piece).map_err(|error| {
+            if piece.identity.is_some() && error.kind() == io::ErrorKind::NotFound {
+                self.changed.store(true, Ordering::Relaxed);
+            }
+            named(piece, &error)
+        })?;
         if state.open.len() >= OPEN_FILES {
             if self.writes {
                 state.open.values().try_for_each(|file| file.sync_all())?;
@@ -318,6 +340,20 @@ impl Mosaic {
         }
         let file = Arc::new(file);
         state.open.insert(tile, Arc::clone(&file));
+        Ok(file)
+    }
+
+    fn open_piece(&self, piece: &Piece) -> io::Result<File> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(self.writes)
+            .open(piece.path())?;
+        if let Some(identity) = &piece.identity
+            && Identity::of(&file.metadata()?) != *identity
+        {
+            let message = "it is another file than was looked at";
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
         Ok(file)
     }
 }
@@ -345,27 +381,23 @@ fn named(piece: &Piece, error: &io::Error) -> io::Error {
 }
 
 /// A [`Mosaic`] as a file that all ranks read or write.
-pub(super) struct MosaicFile<'c, C: ?Sized> {
+pub(in crate::h5) struct MosaicFile<'c, C: ?Sized> {
     comm: &'c C,
-    mosaic: Mosaic,
-    path: PathBuf,
+    mosaic: &'c Mosaic,
+    path: &'c Path,
 }
 
 impl<'c, C: Communicator + ?Sized> MosaicFile<'c, C> {
     /// `path` is what errors name.
-    pub(super) fn new(comm: &'c C, path: &Path, mosaic: Mosaic) -> Self {
-        Self {
-            comm,
-            mosaic,
-            path: path.to_owned(),
-        }
+    pub(in crate::h5) fn new(comm: &'c C, path: &'c Path, mosaic: &'c Mosaic) -> Self {
+        Self { comm, mosaic, path }
     }
 
     fn failure(&self, operation: Operation, rank: usize, message: String) -> CommError {
         CommError::File {
             operation,
             rank,
-            path: self.path.clone(),
+            path: self.path.to_owned(),
             message,
         }
     }

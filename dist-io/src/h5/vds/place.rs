@@ -2,33 +2,36 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use hdf5_metno as hdf5;
 use hdf5_metno::{IndexType, IterationOrder, LinkType};
 use tempfile::TempDir;
 
-use super::super::dataset::{kind_at, not_opened};
-use super::super::open::unlocked;
-use super::super::publish::{Pending, behind_links, directory};
+use super::super::Refusal;
+use super::super::dataset::{how, kind_at};
+use super::super::open::{not_opened, to_read, unlocked};
 use super::super::together::{is_regular, names};
-use super::super::{Refusal, WriteMode};
+use super::super::walk::listed;
 use super::part_file::is_part;
-use super::{FOLDER_SUFFIX, SAVE_ATTRIBUTE, look_up};
+use super::{FOLDER_SUFFIX, ffi, look_up};
+use crate::publish::{Claim, Existing, Pending, behind_links, directory, sync_directory};
 
 /// Letters of the name of a save.
 const SAVE_LETTERS: usize = 16;
+
+/// Whether a text is the name of a save.
+pub(super) fn is_save(text: &str) -> bool {
+    text.len() == SAVE_LETTERS && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
 
 /// Where a save goes to.
 pub(super) struct Place {
     /// The file, symbolic links followed.
     target: PathBuf,
-    /// Whether the dataset that is to be replaced is all that is in the file, and its save: then a new file is begun, which does
-    /// not grow from save to save.
-    is_all: bool,
-    replaced: Option<String>,
 }
 
 impl Place {
@@ -45,37 +48,20 @@ impl Place {
                 Refusal::FileName
             });
         }
-        let (mut is_all, mut replaced) = (false, None);
-        if is_regular(&target)?.is_some() {
-            let file = hdf5::File::open(&target).map_err(|error| not_opened(&target, error))?;
-            let ask = |error| Refusal::library("look at the file")(error);
-            is_all = replaceable(&file, &names)?
-                && names.len() == 1
-                && file.len() == 1
-                && file.attr_names().map_err(ask)?.is_empty();
-            if is_all {
-                replaced = only_save(&file, &names)?;
-            }
+        // the library takes names of parts as text
+        if target.file_name().and_then(OsStr::to_str).is_none() {
+            return Err(Refusal::FileName);
         }
-        fs::create_dir_all(directory(&target)).map_err(Refusal::os("make the folder"))?;
-        Ok(Self {
-            target,
-            is_all,
-            replaced,
-        })
+        if is_regular(&target)?.is_some() {
+            replaceable(&to_read(&target)?, &names)?;
+        }
+        make_folders(directory(&target)).map_err(Refusal::os("make the folder"))?;
+        Ok(Self { target })
     }
 
     /// A file that is there, symbolic links followed.
     pub(super) fn of(target: PathBuf) -> Self {
-        Self {
-            target,
-            is_all: false,
-            replaced: None,
-        }
-    }
-
-    pub(super) fn target(&self) -> &Path {
-        &self.target
+        Self { target }
     }
 
     fn file_name(&self) -> &OsStr {
@@ -101,13 +87,11 @@ impl Place {
 
     /// The folder of a save; `None` where that is no name of one.
     fn folder_of(&self, save: &str) -> Option<PathBuf> {
-        let is_name =
-            save.len() == SAVE_LETTERS && save.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let mut name: OsString = self.file_name().to_owned();
         name.push(".");
         name.push(save);
         name.push(FOLDER_SUFFIX);
-        is_name.then(|| directory(&self.target).join(name))
+        is_save(save).then(|| directory(&self.target).join(name))
     }
 
     /// Removes the parts of a save that no dataset names any more, and nothing else. What cannot be removed is left.
@@ -127,15 +111,26 @@ impl Place {
     }
 
     /// A file beside the target that begins as a copy of it, opened; with it the save of the dataset that was there under this
-    /// name and is not any more, where nothing else in the file is that dataset.
+    /// name and is not any more, where nothing else in the file needs its parts.
     pub(super) fn begin(&self, key: &str) -> Result<Begun, Refusal> {
         let names = names(key)?;
-        let mode = if self.is_all {
-            WriteMode::Replace
-        } else {
-            WriteMode::Append
-        };
-        let pending = Pending::new(&self.target, mode)?;
+        let claim = Claim::new(&self.target)?;
+        let mut existing = Existing::Copy;
+        let mut replaced = None;
+        if claim.exists() {
+            let old = to_read(claim.target())?;
+            let ask = |error| Refusal::library("look at the file")(error);
+            // where it is all that is in the file, a new one is begun, which does not grow from save to save
+            if replaceable(&old, &names)?
+                && names.len() == 1
+                && old.len() == 1
+                && old.attr_names().map_err(ask)?.is_empty()
+            {
+                existing = Existing::Succeed;
+                replaced = only_save(&old, &names)?;
+            }
+        }
+        let pending = claim.pending(existing)?;
         let path = pending.path();
         let mut options = unlocked();
         // virtual datasets are of HDF5 1.10
@@ -147,17 +142,42 @@ impl Place {
         } else {
             options.create(path).map_err(Refusal::library("create"))?
         };
-        let mut replaced = self.replaced.clone();
         if replaceable(&file, &names)? {
             replaced = only_save(&file, &names)?;
             file.unlink(&names.join("/"))
                 .map_err(Refusal::library("take the old dataset out"))?;
+            if let Some(save) = &replaced
+                && self.is_needed(&file, save)?
+            {
+                replaced = None;
+            }
         }
         Ok(Begun {
             pending,
             file,
             replaced,
         })
+    }
+
+    /// Whether a virtual dataset of a file names parts of a save; so it is taken where that cannot be told.
+    fn is_needed(&self, file: &hdf5::File, save: &str) -> Result<bool, Refusal> {
+        let Some(folder) = self.folder_of(save) else {
+            return Ok(false);
+        };
+        for dataset in listed(file)?.iter().filter(|dataset| dataset.is_virtual) {
+            let named = file.dataset(&dataset.names[0]);
+            let named = named.map_err(Refusal::library("look at a virtual dataset"))?;
+            for mapping in ffi::mappings(&how(&named)?)? {
+                let of_folder = look_up::unescaped(&mapping.file).is_none_or(|name| {
+                    let name = Path::new(OsStr::from_bytes(&name));
+                    directory(&self.target).join(name).starts_with(&folder)
+                });
+                if of_folder {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -216,8 +236,7 @@ fn only_save(file: &hdf5::File, names: &[&str]) -> Result<Option<String>, Refusa
     if dataset.loc_info().map_err(ask)?.num_links > 1 {
         return Ok(None);
     }
-    // a stamp that cannot be read is none
-    Ok(look_up::text(&dataset, SAVE_ATTRIBUTE).ok().flatten())
+    look_up::save_of(&dataset)
 }
 
 /// Writes a folder's entries through to the device.
@@ -227,11 +246,18 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), Refusal> {
         .map_err(Refusal::os("sync the folder"))
 }
 
-/// Publishes; whether the target is the new file now, which it may be after an error too.
-pub(super) fn publish(pending: Pending, target: &Path) -> (Result<(), Refusal>, bool) {
-    let inode = |path: &Path| fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).ok();
-    let new = inode(pending.path());
-    let outcome = pending.publish();
-    let is_new = outcome.is_ok() || (new.is_some() && inode(target) == new);
-    (outcome, is_new)
+/// Makes folders, each durably.
+fn make_folders(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    make_folders(directory(folder))?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    if !folder.is_dir() {
+        return Err(ErrorKind::NotADirectory.into());
+    }
+    sync_directory(folder)
 }

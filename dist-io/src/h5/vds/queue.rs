@@ -28,7 +28,8 @@ use crate::{IoError, IoReport};
 /// ```
 /// use dap_protocol::{DistBuffer, HostArray};
 /// use dist_comm::{Communicator, ThreadComm};
-/// use dist_io::{FileQueue, IoError};
+/// use dist_io::legate::FileQueue;
+/// use dist_io::IoError;
 /// use dist_maps::Distribution;
 ///
 /// # let dir = tempfile::tempdir()?;
@@ -63,14 +64,10 @@ impl<'c, C: Communicator + ?Sized> FileQueue<'c, C> {
         }
     }
 
-    /// Queues what [`to_file`](crate::to_file) does, with a copy of the rank's part. Local; every rank queues the same saves in
+    /// Queues what [`to_file`](crate::legate::to_file) does, with a copy of the rank's part. Local; every rank queues the same saves in
     /// the same order. Whatever is wrong, memory that cannot be had included, shows when it is carried out, on all ranks.
-    pub fn to_file_queued<'a, A>(
-        &mut self,
-        array: &'a A,
-        path: impl AsRef<Path>,
-        dataset_name: &str,
-    ) where
+    pub fn to_file_queued<'a, A>(&mut self, array: &'a A, path: impl AsRef<Path>, key: &str)
+    where
         A: DistributedArray,
         A::Buffer<'a>: HostBuffer,
     {
@@ -79,7 +76,7 @@ impl<'c, C: Communicator + ?Sized> FileQueue<'c, C> {
         let bytes = check_edges(&part).and_then(|()| bytes_of(part.buffer(), element));
         self.jobs.push_back(Job {
             path: path.as_ref().to_owned(),
-            name: dataset_name.to_owned(),
+            name: key.to_owned(),
             element,
             dim_data: part.dim_data().clone(),
             bytes: bytes.and_then(owned),
@@ -121,18 +118,18 @@ impl<'c, C: Communicator + ?Sized> FileQueue<'c, C> {
         Ok(reports)
     }
 
-    /// Carries out what is queued, and then loads a dataset as [`from_file`](crate::from_file) does. Collective.
+    /// Carries out what is queued, and then loads a dataset as [`from_file`](crate::legate::from_file) does. Collective.
     ///
     /// # Errors
-    /// Those of [`fence`](Self::fence), then those of [`from_file`](crate::from_file).
+    /// Those of [`fence`](Self::fence), then those of [`from_file`](crate::legate::from_file).
     pub fn from_file<'a, T: Element>(
         &mut self,
         path: impl AsRef<Path>,
-        dataset_name: &str,
+        key: &str,
         wanted: impl Into<Wanted<'a>>,
     ) -> Result<DistBuffer<HostArray<T>>, IoError> {
         self.fence()?;
-        from_file(path, dataset_name, wanted, self.comm)
+        from_file(path, key, wanted, self.comm)
     }
 }
 

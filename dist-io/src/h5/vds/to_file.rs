@@ -5,27 +5,28 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use dap_protocol::{
-    DimData, Dist, DistributedArray, ElementType, HostBuffer, LocalBuffer, ProtocolVersion,
-};
+use dap_protocol::{DimData, Dist, DistributedArray, ElementType, HostBuffer, LocalBuffer};
 use dist_comm::agree::agree;
 use dist_comm::{Communicator, FileMode, SharedFile, SharedFileOps};
 use dist_maps::Distribution;
-use hdf5_metno::{Datatype, Hyperslab, Location, SliceOrIndex};
+use hdf5_metno::{Datatype, Hyperslab, SliceOrIndex};
 use serde::{Deserialize, Serialize};
 
+use super::super::attribute::{AttributeValue, attach};
+use super::super::create::{self, extents};
 use super::super::save::{bytes_of, check_edges};
-use super::super::together::{by_rank_0, same};
-use super::super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, metadata};
+use super::super::together::{by_rank_0, same, settle};
+use super::super::{Refusal, element, metadata};
 use super::SAVE_ATTRIBUTE;
 use super::block::Block;
 use super::mosaic::{Mosaic, MosaicFile, Piece};
-use super::part_file::{self, PART_KEY, create_plain, extents, file_name, no_place, set_text};
-use super::place::{Place, publish, sync_folder};
+use super::part_file::{self, PART_KEY, file_name};
+use super::place::{Place, sync_folder};
+use crate::publish::{PublishError, directory};
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, write_elements};
 
 /// Saves a distributed array as one dataset of an HDF5 file, the elements in a file for each rank. Collective; equal paths and
-/// dataset names.
+/// keys.
 ///
 /// ```text
 /// run.h5                             the dataset, virtual: h5py reads it as one
@@ -56,7 +57,8 @@ use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, write_el
 /// ```
 /// use dap_protocol::{DistBuffer, HostArray};
 /// use dist_comm::{Communicator, SingleComm, ThreadComm};
-/// use dist_io::{IoError, Wanted, from_file, to_file};
+/// use dist_io::legate::{from_file, to_file};
+/// use dist_io::{IoError, Wanted};
 /// use dist_maps::Distribution;
 ///
 /// # let dir = tempfile::tempdir()?;
@@ -77,7 +79,7 @@ use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, write_el
 pub fn to_file<'a, A>(
     array: &'a A,
     path: impl AsRef<Path>,
-    dataset_name: &str,
+    key: &str,
     comm: &(impl Communicator + ?Sized),
 ) -> Result<IoReport, IoError>
 where
@@ -88,7 +90,7 @@ where
     let element = part.buffer().element_type();
     let job = Job {
         path: path.as_ref().to_owned(),
-        name: dataset_name.to_owned(),
+        name: key.to_owned(),
         element,
         dim_data: part.dim_data().clone(),
         bytes: check_edges(&part).and_then(|()| bytes_of(part.buffer(), element)),
@@ -111,13 +113,18 @@ pub(super) fn save(
     job: &Job<'_>,
 ) -> Result<IoReport, IoError> {
     let (path, name, element) = (job.path.as_path(), job.name.as_str(), job.element);
-    same(comm, "path", path.as_os_str().as_bytes())?;
-    same(comm, "dataset name", name.as_bytes())?;
-    same(comm, "element type", element.to_string().as_bytes())?;
+    same(
+        comm,
+        &[
+            ("path", path.as_os_str().as_bytes()),
+            ("key", name.as_bytes()),
+            ("element type", element.to_string().as_bytes()),
+        ],
+    )?;
     if !element::has_type(element) {
         return Err(IoError::NoHdf5Type { element });
     }
-    let ty = agree(comm, element::in_file(element))?;
+    let ty = settle(comm, path, name, element::in_file(element))?;
     let bytes = agree(comm, job.bytes.as_deref())?;
     let parts = metadata::gather(comm, &job.dim_data)?;
     let distribution = metadata::whole(&parts)?;
@@ -132,7 +139,7 @@ pub(super) fn save(
         name,
         ty,
         shape: distribution.global_shape().to_vec(),
-        dim_data: metadata::to_text(&parts),
+        dim_data: settle(comm, path, name, metadata::to_text(&parts))?,
     };
     // from here on there are files
     if whole.shape.is_empty() || whole.shape.contains(&0) {
@@ -153,14 +160,6 @@ struct Whole<'a> {
     dim_data: String,
 }
 
-impl Whole<'_> {
-    fn describe(&self, dataset: &Location) -> Result<(), Refusal> {
-        let version = ProtocolVersion::CURRENT.to_string();
-        set_text(dataset, VERSION_ATTRIBUTE, &version)?;
-        set_text(dataset, DIM_DATA_ATTRIBUTE, &self.dim_data)
-    }
-}
-
 /// The block that is each rank's part, and a plan that writes it.
 fn tiling(plan: IoPlan) -> Result<(IoPlan, Vec<Option<Block>>), IoError> {
     if plan.strategy() == Strategy::Direct
@@ -169,7 +168,7 @@ fn tiling(plan: IoPlan) -> Result<(IoPlan, Vec<Option<Block>>), IoError> {
         return Ok((plan, blocks));
     }
     let plan = plan.with_strategy(Strategy::TwoPhase);
-    let blocks = owned_blocks(plan.slabs())?.unwrap_or_default();
+    let blocks = owned_blocks(plan.slabs())?.expect("slabs are blocks");
     Ok((plan, blocks))
 }
 
@@ -223,30 +222,29 @@ fn save_parts(
         let offset = part_file::create(&file, &whole.ty, &block, &folder.save)?;
         Ok::<_, Refusal>(Piece::dense(&file, offset, block))
     });
-    let piece = agree(comm, made.transpose())?;
+    let piece = settle(comm, whole.path, whole.name, made.transpose())?;
     let offset = piece.as_ref().map_or(0, |piece| piece.offset);
     let item = plan.item_size();
     let pieces = piece.into_iter().collect();
     let mosaic = Mosaic::new(&whole.shape, (item, item), pieces, true);
-    let file = MosaicFile::new(comm, whole.path, mosaic);
+    let file = MosaicFile::new(comm, whole.path, &mosaic);
     let mut report = write_elements(comm, &file, 0, plan, bytes)?;
     report.offset = offset;
     file.sync()?;
-    drop(file);
     by_rank_0(comm, whole.path, whole.name, || {
         let (place, folder_made) = place.take().expect("rank 0 made the folder");
-        sync_folder(folder_made.path())?;
+        for folder in [folder_made.path(), directory(folder_made.path())] {
+            sync_folder(folder)?;
+        }
         let begun = place.begin(whole.name)?;
         let folder_name = folder_made.path().file_name().unwrap_or_default();
         let dataset = create_virtual(&begun.file, whole, blocks, folder_name)?;
-        whole.describe(&dataset)?;
-        set_text(&dataset, SAVE_ATTRIBUTE, &folder.save)?;
-        drop(dataset);
-        let close = |error| Refusal::library("close")(error);
-        begun.file.flush().map_err(close)?;
-        begun.file.close().map_err(close)?;
-        let (outcome, is_new) = publish(begun.pending, place.target());
-        if is_new {
+        create::describe(&dataset, &whole.dim_data, &[])?;
+        let save = AttributeValue::Text(folder.save.clone());
+        attach(&dataset, SAVE_ATTRIBUTE, &save)?;
+        create::close(begun.file, dataset)?;
+        let outcome = begun.pending.publish();
+        if matches!(outcome, Ok(()) | Err(PublishError::Unsynced(_))) {
             let _ = folder_made.keep();
         }
         outcome?;
@@ -329,17 +327,10 @@ fn save_plain(
         let place = Place::new(whole.path, whole.name)?;
         let begun = place.begin(whole.name)?;
         let key = key_of(whole.name);
-        let dataset = create_plain(&begun.file, &key, &whole.ty, &whole.shape)?;
-        whole.describe(&dataset)?;
-        let offset = match dataset.offset() {
-            Some(offset) => offset,
-            None if whole.shape.contains(&0) => 0,
-            None => return Err(no_place()),
-        };
-        drop(dataset);
-        let close = |error| Refusal::library("close")(error);
-        begun.file.flush().map_err(close)?;
-        begun.file.close().map_err(close)?;
+        let dataset = create::contiguous(&begun.file, &key, &whole.ty, &whole.shape)?;
+        create::describe(&dataset, &whole.dim_data, &[])?;
+        let offset = create::offset_of(&dataset, &whole.shape)?;
+        create::close(begun.file, dataset)?;
         let path = begun.pending.path().as_os_str().as_bytes().to_vec();
         pending = Some((place, begun.pending, begun.replaced));
         Ok(Plain { path, offset })

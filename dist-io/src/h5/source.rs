@@ -1,0 +1,506 @@
+//! [`Opened`] and [`Source`]: a dataset in a file that stays open. Whatever becomes of the file's name, what was looked up is what
+//! is read.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use dap_protocol::DimData;
+use dist_comm::agree::agree;
+use dist_comm::{CommError, CommExt, Communicator, Operation, SharedFile};
+use dist_maps::Distribution;
+use hdf5_metno as hdf5;
+use serde::{Deserialize, Serialize};
+
+use super::chunk::{self, Chunks, Open};
+use super::dataset::{Found, describe, how, walk};
+use super::together::{by_rank_0, is_regular, names, refused, settle};
+use super::vds::{Block, Mosaic, MosaicFile, Piece, parts_of};
+use super::{ByteOrder, Refusal, Storage, ffi, open};
+use crate::identity::Identity;
+use crate::part::{Extent, FilePart};
+use crate::{Direction, FileLayout, IoError, IoPlan, read_elements};
+
+/// How often a file that is replaced meanwhile is looked at again; by one rank, and by all together.
+const LOOKS: usize = 10;
+pub(super) const TURNS: usize = 3;
+
+/// Where the elements of a dataset are, as rank 0 tells the others.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Contents {
+    /// In one piece, from this byte of the file on.
+    At(u64),
+    /// These are they.
+    Here(Vec<u8>),
+    /// Nowhere yet: each is this one.
+    Nowhere(Vec<u8>),
+    /// In chunks.
+    Chunks(Chunks),
+    /// In parts, every one of which was looked at.
+    Parts(Vec<Piece>),
+}
+
+/// A dataset that this process has opened. Local.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) dataset: hdf5::Dataset,
+    pub(super) library: hdf5::File,
+    /// The same file, to be read without the library.
+    pub(super) file: File,
+    pub(super) identity: Identity,
+    pub(super) found: Found,
+    path: PathBuf,
+}
+
+impl Opened {
+    /// Opens a file to read it, and a dataset in it.
+    pub(super) fn new(path: &Path, key: &str) -> Result<Self, Refusal> {
+        let names = names(key)?;
+        steady(path, |file, identity| {
+            Self::at(path, &names, file, identity)
+        })
+    }
+
+    /// As [`new`](Self::new), with where its elements are.
+    pub(super) fn look_up(path: &Path, key: &str) -> Result<(Self, Contents), Refusal> {
+        let names = names(key)?;
+        steady(path, |file, identity| {
+            let opened = Self::at(path, &names, file, identity)?;
+            let contents = opened.contents()?;
+            Ok((opened, contents))
+        })
+    }
+
+    fn at(path: &Path, names: &[&str], file: File, identity: Identity) -> Result<Self, Refusal> {
+        let library = open::to_read(path)?;
+        let dataset = walk(&library, names)?;
+        let found = describe(&dataset, identity.len)?;
+        Ok(Self {
+            dataset,
+            library,
+            file,
+            identity,
+            found,
+            path: path.to_owned(),
+        })
+    }
+
+    /// The same file once more, as what reads it holds it.
+    pub(super) fn try_clone(&self) -> Result<Self, Refusal> {
+        Ok(Self {
+            dataset: self.dataset.clone(),
+            library: self.library.clone(),
+            file: self.file.try_clone().map_err(Refusal::os("open"))?,
+            identity: self.identity,
+            found: self.found.clone(),
+            path: self.path.clone(),
+        })
+    }
+
+    /// Where its elements are; of a virtual dataset every part is looked at.
+    pub(super) fn contents(&self) -> Result<Contents, Refusal> {
+        let (dataset, found) = (&self.dataset, &self.found);
+        if found.shape.contains(&0) {
+            return Ok(Contents::At(0));
+        }
+        let ty = dataset
+            .dtype()
+            .map_err(Refusal::library("ask for the element type"))?;
+        let fill = || Ok::<_, Refusal>(ffi::fill_value(&how(dataset)?, &ty));
+        Ok(match found.storage {
+            Storage::Contiguous { offset: None } => Contents::Nowhere(fill()?),
+            Storage::Compact => Contents::Here(ffi::read_all(dataset, &ty)?),
+            Storage::Chunked { .. } => {
+                Contents::Chunks(Chunks::of(&self.library, dataset, &found.shape, fill()?)?)
+            }
+            Storage::Virtual => Contents::Parts(parts_of(&self.path, dataset, found)?),
+            _ => Contents::At(found.offset(READ)?),
+        })
+    }
+}
+
+/// What is read of how elements may be stored.
+const READ: &str = "in one piece, in chunks, compact, and virtual";
+
+/// Opens a file and looks at it, again where it was replaced or written to meanwhile.
+fn steady<T>(
+    path: &Path,
+    mut look: impl FnMut(File, Identity) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    for _ in 0..LOOKS {
+        let (file, identity) = plain(path)?;
+        let looked = look(file, identity);
+        if fs::metadata(path).is_ok_and(|meta| Identity::of(&meta) == identity) {
+            return looked;
+        }
+    }
+    Err(Refusal::Changed)
+}
+
+/// Opens a file to read it without the library.
+fn plain(path: &Path) -> Result<(File, Identity), Refusal> {
+    is_regular(path)?.ok_or(Refusal::NotFound)?;
+    let file = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Refusal::NotFound,
+        _ => Refusal::os("open")(error),
+    })?;
+    let meta = file.metadata().map_err(Refusal::os("look at the file"))?;
+    if !meta.is_file() {
+        return Err(Refusal::NotAFile);
+    }
+    Ok((file, Identity::of(&meta)))
+}
+
+/// A dataset that all ranks have opened, and know where its elements are; or one process alone.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) key: String,
+    pub(super) found: Found,
+    pub(super) body: Body,
+    /// This rank's own.
+    pub(super) file: File,
+    /// Held by rank 0, so that nobody writes meanwhile, and by all where the library has to find the chunks. The dataset goes
+    /// before its file.
+    library: Option<(hdf5::Dataset, hdf5::File)>,
+}
+
+/// Where its elements are.
+#[derive(Debug)]
+pub(super) enum Body {
+    At(u64),
+    Here(Vec<u8>),
+    Nowhere(Vec<u8>),
+    Chunks(Chunks),
+    Parts(Mosaic),
+}
+
+/// What rank 0 found, as it tells the others.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    identity: Identity,
+    found: Found,
+    contents: Contents,
+}
+
+impl Source {
+    /// Looks a dataset up by rank 0, and opens the file on all ranks; each makes sure that it has the one that was looked at.
+    /// Collective; equal paths and keys, and errors that are the same on every rank.
+    pub(super) fn open(
+        comm: &(impl Communicator + ?Sized),
+        path: &Path,
+        key: &str,
+    ) -> Result<Self, IoError> {
+        let mut turn = 1;
+        loop {
+            match Self::turn(comm, path, key) {
+                Err(error) if is_changed(&error) && turn < TURNS => turn += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn turn(comm: &(impl Communicator + ?Sized), path: &Path, key: &str) -> Result<Self, IoError> {
+        let mut own = None;
+        let told = by_rank_0(comm, path, key, || {
+            let (opened, contents) = Opened::look_up(path, key)?;
+            let told = Told {
+                identity: opened.identity,
+                found: opened.found.clone(),
+                contents,
+            };
+            own = Some(opened);
+            Ok(told)
+        })?;
+        let by_library =
+            matches!(&told.contents, Contents::Chunks(chunks) if chunks.needs_library());
+        let opened = match own {
+            Some(opened) => Ok(held(opened)),
+            None if by_library => Opened::new(path, key).map(held),
+            None => plain(path).map(|(file, identity)| (file, identity, None)),
+        };
+        let opened = opened.and_then(|(file, identity, library)| {
+            if identity == told.identity {
+                Ok((file, library))
+            } else {
+                Err(Refusal::Changed)
+            }
+        });
+        let (file, library) = settle(comm, path, key, opened)?;
+        Self::new(path, key, (file, library), told.found, told.contents)
+    }
+
+    /// Looks a dataset up. Local.
+    pub(super) fn alone(path: &Path, key: &str) -> Result<Self, IoError> {
+        let looked_up = Opened::look_up(path, key);
+        let (opened, contents) = looked_up.map_err(|refusal| refused(path, key, refusal))?;
+        Self::of(path, key, opened, contents)
+    }
+
+    /// A dataset that was looked up. Local.
+    pub(super) fn of(
+        path: &Path,
+        key: &str,
+        opened: Opened,
+        contents: Contents,
+    ) -> Result<Self, IoError> {
+        let found = opened.found.clone();
+        let (file, _, library) = held(opened);
+        Self::new(path, key, (file, library), found, contents)
+    }
+
+    fn new(
+        path: &Path,
+        key: &str,
+        (file, library): (File, Option<(hdf5::Dataset, hdf5::File)>),
+        found: Found,
+        contents: Contents,
+    ) -> Result<Self, IoError> {
+        let body = match contents {
+            Contents::At(start) => Body::At(start),
+            Contents::Here(all) => Body::Here(all),
+            Contents::Nowhere(fill) => Body::Nowhere(fill),
+            Contents::Chunks(chunks) => Body::Chunks(chunks),
+            Contents::Parts(pieces) => {
+                let element = found
+                    .element()
+                    .map_err(|refusal| refused(path, key, refusal))?;
+                let sizes = (element.size(), element.word_size());
+                Body::Parts(Mosaic::new(&found.shape, sizes, pieces, false))
+            }
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            key: key.to_owned(),
+            found,
+            body,
+            file,
+            library,
+        })
+    }
+
+    /// Lets go of the library's file, and with it of its lock: what is read from here on is read without it.
+    pub(super) fn without_library(mut self) -> Self {
+        let needed = matches!(&self.body, Body::Chunks(chunks) if chunks.needs_library());
+        if !needed {
+            self.library = None;
+        }
+        self
+    }
+
+    /// The dataset as blocks of files; refused where it is stored in another way.
+    pub(super) fn into_mosaic(self) -> Result<Mosaic, Refusal> {
+        match self.body {
+            Body::Parts(mosaic) => Ok(mosaic),
+            Body::At(start) => {
+                let element = self.found.element()?;
+                let piece = Piece {
+                    byte_order: self.found.byte_order,
+                    ..Piece::dense(&self.path, start, Block::whole(&self.found.shape))
+                };
+                let sizes = (element.size(), element.word_size());
+                let mosaic = Mosaic::new(&self.found.shape, sizes, vec![piece], false);
+                Ok(mosaic.holding(self.file))
+            }
+            Body::Here(_) | Body::Nowhere(_) | Body::Chunks(_) => Err(Refusal::Storage {
+                storage: self.found.storage.text(),
+                allowed: "in one piece, and virtual".to_owned(),
+            }),
+        }
+    }
+
+    /// Reads what every rank stores, in this machine's byte order, into its buffer in C order. Collective.
+    ///
+    /// With a distribution, the same on every rank and each its own part of it, ranks may read for each other.
+    pub(super) fn read(
+        &self,
+        comm: &(impl Communicator + ?Sized),
+        dim_data: &DimData,
+        distribution: Option<&Distribution>,
+        bytes: &mut [u8],
+    ) -> Result<(), IoError> {
+        let outcome = self.read_body(comm, dim_data, distribution, bytes);
+        let Body::Parts(mosaic) = &self.body else {
+            if outcome.is_ok() && self.found.byte_order != ByteOrder::NATIVE {
+                let element = self.found.element();
+                let word = element.map_err(|refusal| self.refused(refusal))?;
+                let words = bytes.chunks_exact_mut(word.word_size());
+                words.for_each(<[u8]>::reverse);
+            }
+            return outcome;
+        };
+        let Err(error) = outcome else { return Ok(()) };
+        // the parts of a dataset that was replaced meanwhile are gone
+        match comm.all_gather_value(u8::from(mosaic.has_changed())) {
+            Ok(all) if all.contains(&1) => Err(self.refused(Refusal::Changed)),
+            _ => Err(error),
+        }
+    }
+
+    fn read_body(
+        &self,
+        comm: &(impl Communicator + ?Sized),
+        dim_data: &DimData,
+        distribution: Option<&Distribution>,
+        bytes: &mut [u8],
+    ) -> Result<(), IoError> {
+        let item = self.found.element().map_err(|r| self.refused(r))?.size();
+        let held = Held {
+            comm,
+            file: &self.file,
+            path: &self.path,
+        };
+        let from = |file: &dyn SharedFile, start: u64, bytes: &mut [u8]| {
+            if let Some(distribution) = distribution {
+                let layout = FileLayout::Contiguous;
+                let plan = IoPlan::new(distribution, item, layout, Direction::Read)?;
+                read_elements(comm, file, start, &plan, bytes).map(drop)
+            } else {
+                let read = |offset, to: &mut [u8]| file.read_at(start + offset, to);
+                Ok(agree(comm, read_part(read, dim_data, item, bytes))?)
+            }
+        };
+        match &self.body {
+            Body::At(start) => from(&held, *start, bytes),
+            Body::Parts(mosaic) => from(&MosaicFile::new(comm, &self.path, mosaic), 0, bytes),
+            Body::Here(all) => {
+                let read = |offset, to: &mut [u8]| copy_from(all, offset, to);
+                Ok(agree(comm, read_part(read, dim_data, item, bytes))?)
+            }
+            Body::Nowhere(fill) => {
+                let items = bytes.chunks_exact_mut(item);
+                items.for_each(|item| item.copy_from_slice(fill));
+                Ok(())
+            }
+            Body::Chunks(chunks) => {
+                let open = Open {
+                    path: &self.path,
+                    key: &self.key,
+                    file: &held,
+                    library: self.library.as_ref().map(|(dataset, _)| dataset),
+                };
+                chunk::load(comm, &open, chunks, distribution, dim_data, item, bytes)
+            }
+        }
+    }
+
+    pub(super) fn refused(&self, refusal: Refusal) -> IoError {
+        refused(&self.path, &self.key, refusal)
+    }
+}
+
+type HeldFiles = (File, Identity, Option<(hdf5::Dataset, hdf5::File)>);
+
+fn held(opened: Opened) -> HeldFiles {
+    let library = Some((opened.dataset, opened.library));
+    (opened.file, opened.identity, library)
+}
+
+/// Whether a file was replaced while it was read, so that reading it again may do.
+pub(super) fn is_changed(error: &IoError) -> bool {
+    matches!(error, IoError::Hdf5 { refusal, .. } if **refusal == Refusal::Changed)
+}
+
+/// Reads a part by itself, run by run: so many bytes from an offset of the array on. Local.
+fn read_part<E>(
+    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    dim_data: &DimData,
+    item: usize,
+    bytes: &mut [u8],
+) -> Result<(), IoError>
+where
+    IoError: From<E>,
+{
+    let part = FilePart::new(dim_data, item, Extent::Stored)?;
+    for run in part.runs() {
+        let target = &mut bytes[run.local * item..(run.local + run.len) * item];
+        read(run.offset, target)?;
+    }
+    Ok(())
+}
+
+/// Copies from all elements of an array.
+fn copy_from(all: &[u8], offset: u64, to: &mut [u8]) -> Result<(), IoError> {
+    let short = || IoError::BufferLength {
+        given: all.len(),
+        allowed: usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .saturating_add(to.len()),
+    };
+    let from = usize::try_from(offset)
+        .ok()
+        .and_then(|start| all.get(start..));
+    let from = from
+        .and_then(|from| from.get(..to.len()))
+        .ok_or_else(short)?;
+    to.copy_from_slice(from);
+    Ok(())
+}
+
+/// A file that every rank has opened by itself, to read it, as one that they share.
+struct Held<'a, C: ?Sized> {
+    comm: &'a C,
+    file: &'a File,
+    path: &'a Path,
+}
+
+impl<C: Communicator + ?Sized> Held<'_, C> {
+    fn failure(&self, operation: Operation, rank: usize, message: String) -> CommError {
+        CommError::File {
+            operation,
+            rank,
+            path: self.path.to_owned(),
+            message,
+        }
+    }
+
+    fn read_only(&self, operation: Operation) -> Result<(), CommError> {
+        // the same on every rank
+        Err(self.failure(operation, 0, "it is open to be read".to_owned()))
+    }
+}
+
+impl<C: Communicator + ?Sized> SharedFile for Held<'_, C> {
+    fn len(&self) -> Result<u64, CommError> {
+        let failed = |error: std::io::Error| {
+            self.failure(Operation::FileOpen, self.comm.rank(), error.to_string())
+        };
+        Ok(self.file.metadata().map_err(failed)?.len())
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<(), CommError> {
+        let read = self.file.read_exact_at(buf, offset);
+        read.map_err(|error| {
+            let message = match error.kind() {
+                ErrorKind::UnexpectedEof => format!(
+                    "the file ends before byte {}",
+                    offset.saturating_add(buf.len() as u64)
+                ),
+                _ => error.to_string(),
+            };
+            self.failure(Operation::FileRead, self.comm.rank(), message)
+        })
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> Result<(), CommError> {
+        self.read_only(Operation::FileWrite)
+    }
+
+    fn read_at_all(&self, offset: u64, buf: &mut [u8]) -> Result<(), CommError> {
+        let agreed = agree(self.comm, self.read_at(offset, buf));
+        agreed.map_err(|agreed| self.failure(Operation::FileRead, agreed.rank, agreed.cause))
+    }
+
+    fn write_at_all(&self, _: u64, _: &[u8]) -> Result<(), CommError> {
+        self.read_only(Operation::FileWrite)
+    }
+
+    fn set_len(&self, _: u64) -> Result<(), CommError> {
+        self.read_only(Operation::FileSetLen)
+    }
+
+    fn sync(&self) -> Result<(), CommError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,491 @@
+//! [`Claim`] and [`Pending`]: a file beside its target, which replaces it as a whole or not at all. Local: by one rank.
+//!
+//! ```text
+//! claim      .run.h5.lock   held alone    other saves of this crate wait
+//!            run.h5         held shared   programs that write it by the HDF5 library are refused, or refuse this save
+//! pending    .run.h5.<random>.tmp         written, synced
+//! publish    run.h5 as it was claimed?    renamed over it, the directory synced
+//! ```
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use tempfile::NamedTempFile;
+
+use crate::identity::Identity;
+
+/// How long a save waits for another one of the same file.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Why a file was not replaced.
+#[derive(Debug)]
+pub(crate) enum PublishError {
+    /// A directory, a device or a pipe is in its place.
+    NotAFile,
+    /// A path without a last component.
+    FileName,
+    /// It is there, and must not be.
+    Exists,
+    /// Another program holds it.
+    Locked(String),
+    /// It is another one than was claimed.
+    Changed,
+    /// It is replaced, but the directory could not be synced.
+    Unsynced(io::Error),
+    /// The operating system refused.
+    Os(&'static str, io::Error),
+}
+
+impl PublishError {
+    fn os(operation: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Os(operation, error)
+    }
+}
+
+/// What becomes of a file that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// It is replaced, whatever it is by then.
+    Replace,
+    /// It is an error.
+    #[cfg_attr(
+        not(feature = "hdf5"),
+        expect(dead_code, reason = "datasets alone ask for it")
+    )]
+    Refuse,
+    /// The new file begins as a copy of it, and replaces it if it is still the same then.
+    #[cfg_attr(
+        not(feature = "hdf5"),
+        expect(dead_code, reason = "datasets alone ask for it")
+    )]
+    Copy,
+    /// The new file begins empty, and replaces it if it is still the same then.
+    #[cfg_attr(
+        not(feature = "hdf5"),
+        expect(dead_code, reason = "datasets alone ask for it")
+    )]
+    Succeed,
+}
+
+/// A place that is about to be written to, and that no other save writes to meanwhile.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    /// Symbolic links followed.
+    target: PathBuf,
+    found: Option<Found>,
+    _lock: SaveLock,
+}
+
+/// A file that is there.
+#[derive(Debug)]
+struct Found {
+    identity: Identity,
+    permissions: fs::Permissions,
+    /// Open and locked; `None` where it may not be read.
+    file: Option<File>,
+}
+
+impl Claim {
+    /// Claims a path. Waits for other saves of this crate; other programs are not waited for.
+    pub(crate) fn new(path: &Path) -> Result<Self, PublishError> {
+        let target = behind_links(path)?;
+        if target.file_name().is_none() {
+            return Err(PublishError::FileName);
+        }
+        // before a lock is made beside it
+        look(&target)?;
+        let lock = SaveLock::new(&target)?;
+        let found = Found::new(&target)?;
+        Ok(Self {
+            target,
+            found,
+            _lock: lock,
+        })
+    }
+
+    /// The file that is claimed, symbolic links followed.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Whether there is a file that will be replaced.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn exists(&self) -> bool {
+        self.found.is_some()
+    }
+
+    /// Begins the file that will be in its place.
+    pub(crate) fn pending(self, existing: Existing) -> Result<Pending, PublishError> {
+        if existing == Existing::Refuse && self.found.is_some() {
+            return Err(PublishError::Exists);
+        }
+        let mut prefix = OsString::from(".");
+        prefix.push(self.target.file_name().unwrap_or_default());
+        prefix.push(".");
+        let file = tempfile::Builder::new()
+            .prefix(&prefix)
+            .suffix(".tmp")
+            .permissions(fs::Permissions::from_mode(0o666)) // less the umask
+            .tempfile_in(directory(&self.target))
+            .map_err(PublishError::os("create a file beside it"))?;
+        if let Some(found) = &self.found {
+            let same = file.as_file().set_permissions(found.permissions.clone());
+            same.map_err(PublishError::os("set the permissions"))?;
+        }
+        let is_copy = existing == Existing::Copy && self.found.is_some();
+        if let (true, Some(found)) = (is_copy, &self.found) {
+            let mut old = match &found.file {
+                Some(file) => file,
+                // says why it may not be read
+                None => &File::open(&self.target).map_err(PublishError::os("open"))?,
+            };
+            io::copy(&mut old, &mut file.as_file()).map_err(PublishError::os("copy"))?;
+        }
+        Ok(Pending {
+            file,
+            claim: self,
+            existing,
+            is_copy,
+        })
+    }
+}
+
+impl Found {
+    fn new(target: &Path) -> Result<Option<Self>, PublishError> {
+        let Some(meta) = look(target)? else {
+            return Ok(None);
+        };
+        let found = |meta: &fs::Metadata, file| Self {
+            identity: Identity::of(meta),
+            permissions: meta.permissions(),
+            file,
+        };
+        let file = match File::open(target) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                return Ok(Some(found(&meta, None)));
+            }
+            Err(error) => return Err(PublishError::Os("open", error)),
+        };
+        if !locked(&file, FlockOperation::NonBlockingLockShared)? {
+            let message = "it is open to be written".to_owned();
+            return Err(PublishError::Locked(message));
+        }
+        let meta = file.metadata();
+        let meta = meta.map_err(PublishError::os("look at the file"))?;
+        Ok(Some(found(&meta, Some(file))))
+    }
+}
+
+/// A file that is being written, named `.<target>.<random>.tmp`. Dropped before [`publish`](Self::publish), it is removed.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// Before the claim, so that it is gone when another save begins.
+    file: NamedTempFile,
+    claim: Claim,
+    existing: Existing,
+    is_copy: bool,
+}
+
+impl Pending {
+    /// Its name until it is published.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        self.file.as_file()
+    }
+
+    /// Whether it began as a copy of the target.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn is_copy(&self) -> bool {
+        self.is_copy
+    }
+
+    /// Gives the file its name, durably. The target is as it was after an error, unless that is [`PublishError::Unsynced`].
+    pub(crate) fn publish(self) -> Result<(), PublishError> {
+        let Self {
+            file,
+            claim,
+            existing,
+            ..
+        } = self;
+        let target = &claim.target;
+        file.as_file()
+            .sync_all()
+            .map_err(PublishError::os("sync"))?;
+        let claimed = claim.found.as_ref().map(|found| found.identity);
+        if matches!(existing, Existing::Copy | Existing::Succeed) {
+            let now = look(target)?.as_ref().map(Identity::of);
+            if now != claimed {
+                return Err(PublishError::Changed);
+            }
+        }
+        if existing == Existing::Replace || claimed.is_some() {
+            let renamed = file.persist(target);
+            renamed.map_err(|e| PublishError::Os("rename to it", e.error))?;
+        } else {
+            let renamed = file.persist_noclobber(target);
+            renamed.map_err(|e| match (e.error.kind(), existing) {
+                (ErrorKind::AlreadyExists, Existing::Refuse) => PublishError::Exists,
+                (ErrorKind::AlreadyExists, _) => PublishError::Changed,
+                _ => PublishError::Os("rename to it", e.error),
+            })?;
+        }
+        sync_directory(target).map_err(PublishError::Unsynced)
+    }
+}
+
+/// Writes a file as a whole or not at all.
+#[cfg(feature = "cli")]
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let write = || {
+        let pending = Claim::new(path)?.pending(Existing::Replace)?;
+        let written = io::Write::write_all(&mut pending.file(), bytes);
+        written.map_err(PublishError::os("write"))?;
+        pending.publish()
+    };
+    write().map_err(|error| match error {
+        PublishError::Os(_, error) | PublishError::Unsynced(error) => error,
+        PublishError::NotAFile => io::Error::other("no regular file, it is not replaced"),
+        PublishError::FileName => io::Error::other("this is no file name"),
+        PublishError::Exists => ErrorKind::AlreadyExists.into(),
+        PublishError::Locked(message) => io::Error::other(message),
+        PublishError::Changed => io::Error::other("it was changed meanwhile"),
+    })
+}
+
+/// The lock of a target among the saves of this crate: `.<target>.lock` beside it, which is removed with the lock.
+#[derive(Debug)]
+struct SaveLock {
+    path: PathBuf,
+    file: File,
+    target: PathBuf,
+}
+
+/// The targets that this process has locked, and by which thread: one that waits for itself waits for ever.
+static HELD: Mutex<Vec<(PathBuf, ThreadId)>> = Mutex::new(Vec::new());
+
+impl SaveLock {
+    /// Waits for it.
+    fn new(target: &Path) -> Result<Self, PublishError> {
+        let mut name = OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(".lock");
+        let path = directory(target).join(name);
+        let own = (target.to_owned(), thread::current().id());
+        if held().contains(&own) {
+            let message = "this thread has begun another save of it".to_owned();
+            return Err(PublishError::Locked(message));
+        }
+        let began = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)
+                .map_err(PublishError::os("make a lock beside it"))?;
+            match locked(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(true) if is_at(&file, &path) => {
+                    held().push(own);
+                    let target = target.to_owned();
+                    return Ok(Self { path, file, target });
+                }
+                // the one who had it has removed it
+                Ok(true) => continue,
+                Ok(false) if began.elapsed() < PATIENCE => {}
+                Ok(false) => {
+                    let message = "another save of it is under way".to_owned();
+                    return Err(PublishError::Locked(message));
+                }
+                Err(error) => return Err(error),
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for SaveLock {
+    fn drop(&mut self) {
+        // while it is held: whoever waits sees that it is gone, and makes a new one
+        if is_at(&self.file, &self.path) {
+            let _ = fs::remove_file(&self.path);
+        }
+        let mut held = held();
+        if let Some(at) = held.iter().position(|(target, _)| *target == self.target) {
+            held.swap_remove(at);
+        }
+    }
+}
+
+fn held() -> std::sync::MutexGuard<'static, Vec<(PathBuf, ThreadId)>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a file is still the one of this name.
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(own), Ok(there)) => Identity::of(&own).is_same_file(&Identity::of(&there)),
+        _ => false,
+    }
+}
+
+/// Locks a file; whether it was to be had. A file system without locks has none to refuse.
+fn locked(file: &File, how: FlockOperation) -> Result<bool, PublishError> {
+    match flock(file, how) {
+        Ok(()) | Err(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(PublishError::Os("lock", error.into())),
+    }
+}
+
+/// What is there, which is a regular file if anything.
+fn look(path: &Path) -> Result<Option<fs::Metadata>, PublishError> {
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_file() => Ok(Some(meta)),
+        Ok(_) => Err(PublishError::NotAFile),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(PublishError::Os("look at the file", error)),
+    }
+}
+
+/// Writes the entries of a file's directory through to the device.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(directory(path))?.sync_all()
+}
+
+/// The directory that a file lies in.
+pub(crate) fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(directory) if directory != Path::new("") => directory,
+        _ => Path::new("."),
+    }
+}
+
+/// The file that a name stands for, symbolic links followed; it need not exist.
+pub(crate) fn behind_links(path: &Path) -> Result<PathBuf, PublishError> {
+    let mut target = path.to_path_buf();
+    // the limit of Linux: more links than that are a loop
+    for _ in 0..40 {
+        match fs::read_link(&target) {
+            Ok(link) => {
+                // a relative link counts from the directory that the link lies in
+                let base = target.parent().unwrap_or(Path::new("")).to_path_buf();
+                target = base.join(link);
+            }
+            Err(_) => return Ok(target),
+        }
+    }
+    let error = io::Error::other("too many symbolic links");
+    Err(PublishError::Os("resolve", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pending(path: &Path, existing: Existing) -> Result<Pending, PublishError> {
+        Claim::new(path)?.pending(existing)
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn what_changed_meanwhile_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        for existing in [Existing::Copy, Existing::Succeed] {
+            fs::write(&path, "old").unwrap();
+            let file = pending(&path, existing).unwrap();
+            assert_eq!(names(folder.path()).len(), 3, "lock, new file, old file");
+            fs::write(&path, "longer").unwrap();
+            assert!(matches!(file.publish(), Err(PublishError::Changed)));
+            assert_eq!(fs::read(&path).unwrap(), b"longer");
+            fs::remove_file(&path).unwrap();
+            let file = pending(&path, existing).unwrap();
+            fs::write(&path, "there").unwrap();
+            assert!(matches!(file.publish(), Err(PublishError::Changed)));
+            assert_eq!(fs::read(&path).unwrap(), b"there");
+        }
+        let file = pending(&path, Existing::Replace).unwrap();
+        fs::write(&path, "anything").unwrap();
+        file.publish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"");
+        assert!(matches!(
+            pending(&path, Existing::Refuse),
+            Err(PublishError::Exists)
+        ));
+        assert_eq!(names(folder.path()), ["a"]);
+    }
+
+    #[test]
+    fn saves_wait_for_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..25 {
+                        let file = pending(&path, Existing::Copy).unwrap();
+                        let len = file.file().metadata().unwrap().len();
+                        file.file().set_len(len + 1).unwrap();
+                        file.publish().unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::metadata(&path).unwrap().len(), 100);
+        assert_eq!(names(folder.path()), ["a"]);
+    }
+
+    #[test]
+    fn a_lock_of_another_program_and_one_of_this_thread_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "old").unwrap();
+        let writer = File::open(&path).unwrap();
+        flock(&writer, FlockOperation::LockExclusive).unwrap();
+        assert!(matches!(Claim::new(&path), Err(PublishError::Locked(_))));
+        flock(&writer, FlockOperation::LockShared).unwrap();
+        let first = Claim::new(&path).unwrap();
+        assert!(matches!(Claim::new(&path), Err(PublishError::Locked(_))));
+        drop(first);
+        Claim::new(&path).unwrap();
+        assert_eq!(names(folder.path()), ["a"]);
+    }
+
+    #[test]
+    fn the_file_behind_a_dangling_link_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("behind", &link).unwrap();
+        pending(&link, Existing::Replace)
+            .unwrap()
+            .publish()
+            .unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(names(folder.path()), ["behind", "link"]);
+    }
+}
