@@ -126,8 +126,11 @@ fn find(pattern: &Path) -> Result<Found, Refusal> {
     if found.is_empty() {
         return Err(wrong("no file has such a name".to_owned()));
     }
-    if let Some(pair) = found.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        let ((step, one), (_, other)) = (&pair[0], &pair[1]);
+    let twice = found.windows(2).find_map(|pair| match pair {
+        [(step, one), (same, other)] if step == same => Some((step, one, other)),
+        _ => None,
+    });
+    if let Some((step, one, other)) = twice {
         return Err(wrong(format!("{one} and {other} are both step {step}")));
     }
     let (steps, files) = found.into_iter().unzip();
@@ -171,6 +174,7 @@ impl<'c> FileSeries<'c> {
     ///
     /// # Errors
     /// As [`open`](Self::open) and [`H5Array::load`].
+    #[expect(clippy::type_complexity, reason = "pairs of a step and its part")]
     pub fn load_steps<T: Element>(
         &self,
         steps: &[u64],

@@ -80,7 +80,7 @@ impl TreeFilter {
 ///
 /// ```
 /// use dap_protocol::ElementType;
-/// use dist_comm::ThreadComm;
+/// use dist_comm::{Communicator, ThreadComm};
 /// use dist_io::{IoError, open};
 /// # use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
 /// # use dist_comm::SingleComm;
@@ -284,7 +284,7 @@ impl Walk {
                         dataset.and_then(|dataset| look(describe(&dataset, self.bytes)?, &dataset));
                     self.add(whole, looked.and_then(Looked::readable))?;
                 }
-                _ => {}
+                hdf5::LocationType::NamedDatatype => {}
             }
         }
         Ok(())

@@ -28,7 +28,7 @@ use crate::h5::together::same;
 /// ```
 /// # use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
 /// # use dist_comm::SingleComm;
-/// use dist_comm::ThreadComm;
+/// use dist_comm::{Communicator, ThreadComm};
 /// use dist_io::{IoError, open_dset};
 ///
 /// # let dir = tempfile::tempdir()?;
@@ -48,7 +48,7 @@ use crate::h5::together::same;
 ///     assert_eq!(warm.count(1 << 20)?, 2);
 ///     celsius.save(&path, "celsius", 1 << 20)?; // no more than 1 MiB of it is in memory
 ///     assert_eq!(open_dset::<f64>(&path, "celsius", comm)?.gather()?.data(), [0.0, 10.0, 20.0, 30.0]);
-///     assert_eq!(weight.mask(&warm)?.buffer().data().iter().sum::<f64>(), [7.0, 0.0][comm.rank()]);
+///     assert_eq!(weight.mask(&warm)?.buffer().data().iter().sum::<f64>(), [0.0, 7.0][comm.rank()]);
 ///     Ok::<_, IoError>(())
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -68,6 +68,10 @@ trait Node<T>: Send + Sync {
     /// The elements of this rank's part, in C order. Collective.
     fn part(&self, piece: &Piece) -> Result<Vec<T>, IoError>;
 }
+
+/// What is done with a part, and with the range of a dimension that it is of.
+type Visit<'a, T> =
+    dyn FnMut(DistBuffer<HostArray<T>>, Option<(usize, u64, u64)>) -> Result<(), IoError> + 'a;
 
 /// What is computed at a time: a range of a dimension, or everything.
 struct Piece {
@@ -202,7 +206,7 @@ impl<'c, T: Element> Expr<'c, T> {
         f: impl Fn(T, T) -> V + Send + Sync + 'c,
     ) -> Expr<'c, V> {
         match other.into() {
-            Operand::Array(other) => self.zip(other, f),
+            Operand::Array(other) => self.zip(*other, f),
             Operand::Value(value) => self.map(move |element| f(element, value)),
         }
     }
@@ -246,14 +250,7 @@ impl<'c, T: Element> Expr<'c, T> {
 
     /// Computes the array in pieces that, with all arrays it follows from, take no more than `budget` bytes on a rank, and calls `f` with
     /// each, its dimension, and where along that it begins. Collective.
-    fn each(
-        &self,
-        budget: u64,
-        f: &mut dyn FnMut(
-            DistBuffer<HostArray<T>>,
-            Option<(usize, u64, u64)>,
-        ) -> Result<(), IoError>,
-    ) -> Result<(), IoError> {
+    fn each(&self, budget: u64, f: &mut Visit<'_, T>) -> Result<(), IoError> {
         same(
             self.first.comm,
             &[("budget", budget.to_string().as_bytes())],
@@ -395,7 +392,7 @@ impl Expr<'_, f64> {
 #[non_exhaustive]
 pub enum Operand<'c, T> {
     /// An array, element by element.
-    Array(Expr<'c, T>),
+    Array(Box<Expr<'c, T>>),
     /// A value.
     Value(T),
 }
@@ -425,25 +422,25 @@ impl<T> From<&Self> for Expr<'_, T> {
 
 impl<'c, T> From<Expr<'c, T>> for Operand<'c, T> {
     fn from(expr: Expr<'c, T>) -> Self {
-        Self::Array(expr)
+        Self::Array(Box::new(expr))
     }
 }
 
 impl<'c, T> From<&Expr<'c, T>> for Operand<'c, T> {
     fn from(expr: &Expr<'c, T>) -> Self {
-        Self::Array(expr.clone())
+        Self::Array(Box::new(expr.clone()))
     }
 }
 
 impl<'c, T: Element> From<H5Array<'c, T>> for Operand<'c, T> {
     fn from(array: H5Array<'c, T>) -> Self {
-        Self::Array(array.into())
+        Self::Array(Box::new(array.into()))
     }
 }
 
 impl<'c, T: Element> From<&H5Array<'c, T>> for Operand<'c, T> {
     fn from(array: &H5Array<'c, T>) -> Self {
-        Self::Array(array.into())
+        Self::Array(Box::new(array.into()))
     }
 }
 

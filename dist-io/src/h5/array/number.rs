@@ -10,18 +10,25 @@ mod sealed {
 /// The element types that there is arithmetic for: integers, `f32`, `f64`. Sealed.
 pub trait Number: Element + PartialOrd + sealed::Sealed {
     #[doc(hidden)]
+    #[must_use]
     fn plus(self, other: Self) -> Self;
     #[doc(hidden)]
+    #[must_use]
     fn minus(self, other: Self) -> Self;
     #[doc(hidden)]
+    #[must_use]
     fn times(self, other: Self) -> Self;
     #[doc(hidden)]
+    #[must_use]
     fn over(self, other: Self) -> Self;
     #[doc(hidden)]
+    #[must_use]
     fn modulo(self, other: Self) -> Self;
     #[doc(hidden)]
+    #[must_use]
     fn negative(self) -> Self;
     #[doc(hidden)]
+    #[must_use]
     fn distance(self) -> Self;
 }
 

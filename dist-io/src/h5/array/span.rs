@@ -16,6 +16,9 @@ pub(super) struct Spans<'a> {
     pub(super) item: usize,
 }
 
+/// What is done with a span: its first byte in the array, its length in bytes, its runs.
+type Visit<'a> = dyn FnMut(u64, usize, &[FileRun]) -> Result<(), IoError> + 'a;
+
 impl Spans<'_> {
     /// Reads the part: `read` fills from a byte of the array on. Local.
     pub(super) fn read(
@@ -74,12 +77,8 @@ impl Spans<'_> {
         run.local * self.item..(run.local + run.len) * self.item
     }
 
-    /// Calls `f` with every span: its first byte in the array, its length in bytes, its runs.
-    fn each(
-        &self,
-        report: &mut IoReport,
-        f: &mut dyn FnMut(u64, usize, &[FileRun]) -> Result<(), IoError>,
-    ) -> Result<(), IoError> {
+    /// Calls `f` with every span.
+    fn each(&self, report: &mut IoReport, f: &mut Visit<'_>) -> Result<(), IoError> {
         let part = FilePart::new(self.dim_data, self.item, Extent::Stored)?;
         let mut runs: Vec<FileRun> = Vec::new();
         let (mut first, mut end) = (0, 0);

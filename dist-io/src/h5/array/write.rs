@@ -2,7 +2,7 @@
 
 use dap_protocol::{DistBuffer, Element, HostArray, HostBuffer};
 use dist_comm::agree::agree;
-use dist_comm::{FileMode, SharedFileOps};
+use dist_comm::{FileMode, SharedFile, SharedFileOps};
 use dist_maps::{AxisDist, Distribution, MapError, RedistPlan, Redistribution};
 use hdf5_metno as hdf5;
 use hdf5_metno::{Dataspace, Hyperslab, SliceOrIndex};
@@ -129,10 +129,35 @@ fn write(
     handle.unchanged(&found)?;
     let file = comm.open_shared(path, FileMode::ReadWrite)?;
     handle.note_write();
-    match &target {
+    let dataset = held.as_ref().map(|(_, dataset)| dataset);
+    put(handle, &target, (&*file, dataset), &part, slab, &mut report)?;
+    file.sync()?;
+    by_rank_0(comm, path, key, || match held.take() {
+        None => Ok(()),
+        Some((file, dataset)) => {
+            drop(dataset);
+            let close = |error| Refusal::library("close the file")(error);
+            file.flush().map_err(close)?;
+            file.close().map_err(close)
+        }
+    })?;
+    Ok(report)
+}
+
+/// Writes each rank's slab to where the elements are. Collective.
+fn put(
+    handle: &Handle<'_>,
+    target: &Target,
+    (file, dataset): (&dyn SharedFile, Option<&hdf5::Dataset>),
+    part: &Selection,
+    slab: Vec<u8>,
+    report: &mut IoReport,
+) -> Result<(), IoError> {
+    let (comm, item) = (handle.comm, handle.dataset.element.size());
+    match target {
         Target::At(start) => {
             report.offset = *start;
-            let outcome = in_order(&part, item, slab).and_then(|slab| {
+            let outcome = in_order(part, item, slab).and_then(|slab| {
                 if slab.is_empty() {
                     return Ok(());
                 }
@@ -147,7 +172,7 @@ fn write(
                     |offset, bytes| Ok(file.read_at(at(offset)?, bytes)?),
                     |offset, bytes| Ok(file.write_at(at(offset)?, bytes)?),
                     &slab,
-                    &mut report,
+                    report,
                 )
             });
             agree(comm, outcome)?;
@@ -157,9 +182,9 @@ fn write(
                 return Err(handle.refused(Refusal::ChunkShape { given: Vec::new() }));
             };
             let open = Open {
-                path,
-                key,
-                file: &*file,
+                path: &handle.dataset.path,
+                key: &handle.dataset.key,
+                file,
                 library: None, // every chunk is listed
             };
             let whole = agree(comm, part.rounded(&handle.dataset.found.shape, &chunk))?;
@@ -180,22 +205,11 @@ fn write(
             whole.each(item, &mut |to, from, len| {
                 region[to..to + len].copy_from_slice(&slab[from..from + len]);
             });
-            let dataset = held.as_ref().map(|(_, dataset)| dataset);
             let elements = (whole.dim_data(), item);
-            chunk::overwrite(comm, &open, dataset, chunks, elements, &region, &mut report)?;
+            chunk::overwrite(comm, &open, dataset, chunks, elements, &region, report)?;
         }
     }
-    file.sync()?;
-    by_rank_0(comm, path, key, || match held.take() {
-        None => Ok(()),
-        Some((file, dataset)) => {
-            drop(dataset);
-            let close = |error| Refusal::library("close the file")(error);
-            file.flush().map_err(close)?;
-            file.close().map_err(close)
-        }
-    })?;
-    Ok(report)
+    Ok(())
 }
 
 /// A slab in the order of the file.

@@ -117,13 +117,11 @@ pub(in crate::h5) fn overwrite(
     };
     let raw = chunks.filters.is_empty() && (0..pieces.count()).all(has_place);
     let all = comm.all_gather_value(u8::from(raw))?;
-    match (&chunks.places, all.iter().all(|&raw| raw == 1)) {
-        (Some(places), true) => settle(comm, path, key, writer.in_place(open.file, places, report)),
-        _ => {
-            let outcome = writer.by_rank_0(comm, &chunks.filters, dataset, report)?;
-            settle(comm, path, key, outcome)
-        }
+    if let (Some(places), true) = (&chunks.places, all.iter().all(|&raw| raw == 1)) {
+        return settle(comm, path, key, writer.in_place(open.file, places, report));
     }
+    let outcome = writer.by_rank_0(comm, &chunks.filters, dataset, report)?;
+    settle(comm, path, key, outcome)
 }
 
 /// How one rank writes chunks.

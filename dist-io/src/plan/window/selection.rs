@@ -33,14 +33,12 @@ pub(super) fn positions(
     let mut list = Vec::with_capacity(map.size());
     for run in map.runs() {
         let inside = |g: i64| u64::try_from(g).is_ok_and(|g| g < size);
-        let mut index = run.global;
-        for _ in 0..run.len {
+        for index in (run.global..).take(run.len) {
             if !inside(index) {
                 let axis = number;
                 return Err(IoError::Index { axis, index, size });
             }
             list.push(index.unsigned_abs());
-            index += 1;
         }
     }
     Ok(Positions::List(list))
