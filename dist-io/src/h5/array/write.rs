@@ -1,5 +1,7 @@
 //! Writing through a window, in place: elements are exchanged in memory to slabs that share no chunk, and each rank writes its own.
 
+use std::fs::File;
+
 use dap_protocol::{DistBuffer, Element, HostArray, HostBuffer};
 use dist_comm::agree::agree;
 use dist_comm::{FileMode, SharedFile, SharedFileOps};
@@ -13,9 +15,9 @@ use super::span::Spans;
 use crate::execute::{exchange, room};
 use crate::h5::chunk::{self, Chunks, Open};
 use crate::h5::dataset::{Found, describe, how, walk};
-use crate::h5::open::to_change;
+use crate::h5::open::{alone, private};
 use crate::h5::save::{bytes_of, check_edges};
-use crate::h5::together::{by_rank_0, names, same};
+use crate::h5::together::{by_rank_0, is_regular, names, same};
 use crate::h5::{ByteOrder, Refusal, Storage, ffi, metadata};
 use crate::part::Extent;
 use crate::plan::window::Selection;
@@ -28,11 +30,18 @@ enum Target {
     Chunks(Chunks),
 }
 
+/// A file that rank 0 has open to write to it, and its lock.
+struct Held {
+    dataset: hdf5::Dataset,
+    file: hdf5::File,
+    _lock: Option<File>,
+}
+
 /// Opens the file to write to it, locked against other programs; gives an unwritten dataset its room. By rank 0.
-fn open(handle: &Handle<'_>) -> Result<(Found, Target, hdf5::File, hdf5::Dataset), Refusal> {
+fn open(handle: &Handle<'_>) -> Result<(Found, Target, Held), Refusal> {
     let (path, key) = (handle.dataset.path.as_path(), &handle.dataset.key);
     let opened = || {
-        let file = to_change(path)?;
+        let file = private(path)?;
         let dataset = walk(&file, &names(key)?)?;
         Ok::<_, Refusal>((file, dataset))
     };
@@ -40,6 +49,8 @@ fn open(handle: &Handle<'_>) -> Result<(Found, Target, hdf5::File, hdf5::Dataset
         let meta = std::fs::metadata(path).map_err(Refusal::os("look at the file"))?;
         Ok::<_, Refusal>(meta.len())
     };
+    is_regular(path)?.ok_or(Refusal::NotFound)?;
+    let lock = alone(path)?;
     let (mut file, mut dataset) = opened()?;
     let mut found = describe(&dataset, len()?)?;
     if matches!(found.storage, Storage::Contiguous { offset: None }) && !found.shape.contains(&0) {
@@ -64,7 +75,12 @@ fn open(handle: &Handle<'_>) -> Result<(Found, Target, hdf5::File, hdf5::Dataset
             });
         }
     };
-    Ok((found, target, file, dataset))
+    let held = Held {
+        dataset,
+        file,
+        _lock: lock,
+    };
+    Ok((found, target, held))
 }
 
 /// Has the library make room for all elements, by writing the fill value to the first.
@@ -122,19 +138,23 @@ fn write(
     // from here on the file is changed, and every handle of it has another copy
     let mut held = None;
     let (found, target) = by_rank_0(comm, path, key, || {
-        let (found, target, file, dataset) = open(handle)?;
-        held = Some((file, dataset));
+        let (found, target, opened) = open(handle)?;
+        held = Some(opened);
         Ok((found, target))
     })?;
     handle.unchanged(&found)?;
     let file = comm.open_shared(path, FileMode::ReadWrite)?;
     handle.note_write();
-    let dataset = held.as_ref().map(|(_, dataset)| dataset);
+    let dataset = held.as_ref().map(|held| &held.dataset);
     put(handle, &target, (&*file, dataset), &part, slab, &mut report)?;
     file.sync()?;
     by_rank_0(comm, path, key, || match held.take() {
         None => Ok(()),
-        Some((file, dataset)) => {
+        Some(Held {
+            dataset,
+            file,
+            _lock,
+        }) => {
             drop(dataset);
             let close = |error| Refusal::library("close the file")(error);
             file.flush().map_err(close)?;
