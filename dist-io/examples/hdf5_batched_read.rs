@@ -5,7 +5,7 @@ use dist_comm::SingleComm;
 use dist_io::inspect_hdf5;
 use dist_io::legate::{from_file_batched, to_file};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("big.h5");
     let expected: Vec<f64> = (0..700).map(f64::from).collect();

@@ -17,8 +17,12 @@ fn main() -> Result<(), Failure> {
     let path = std::env::args_os()
         .nth(1)
         .map_or(folder.path().join("out.h5"), PathBuf::from);
+    run(&path)
+}
+
+pub(crate) fn run(path: &Path) -> Result<(), Failure> {
     ThreadComm::run(4, |comm| {
-        round_trip(&path, comm).map_err(|error| error.to_string())
+        round_trip(path, comm).map_err(|error| error.to_string())
     })?;
     println!("HDF5 ROUND TRIP OK");
     Ok(())

@@ -33,7 +33,8 @@ use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy};
 /// ```
 ///
 /// # Errors
-/// The same on every rank: [`IoError::Ranks`], [`IoError::Direction`] for a plan to read or for a chunked file,
+/// The same on every rank: [`IoError::Differ`] for plans of different size, direction or strategy, [`IoError::Ranks`],
+/// [`IoError::Direction`] for a plan to read or for a chunked file, [`IoError::Overflow`] for a start near 2⁶⁴,
 /// [`IoError::Agreed`] when a buffer has another length or a rank has no memory or cannot write, [`IoError::Comm`].
 pub fn write_elements(
     comm: &(impl Communicator + ?Sized),
@@ -42,7 +43,7 @@ pub fn write_elements(
     plan: &IoPlan,
     elements: &[u8],
 ) -> Result<IoReport, IoError> {
-    let rank = check(comm, plan, Direction::Write, elements.len())?;
+    let rank = check(comm, start, plan, Direction::Write, elements.len())?;
     let mut report = IoReport::begun(plan.strategy(), start);
     let requests = agree(comm, plan.requests(rank))?;
     let item = plan.item_size();
@@ -82,7 +83,7 @@ pub fn read_elements(
     plan: &IoPlan,
     elements: &mut [u8],
 ) -> Result<IoReport, IoError> {
-    let rank = check(comm, plan, Direction::Read, elements.len())?;
+    let rank = check(comm, start, plan, Direction::Read, elements.len())?;
     let mut report = IoReport::begun(plan.strategy(), start);
     let requests = agree(comm, plan.requests(rank))?;
     let item = plan.item_size();
@@ -122,15 +123,42 @@ pub(crate) fn room(elements: usize, item: usize) -> Result<Vec<u8>, IoError> {
     Ok(room)
 }
 
-/// Checks what every rank gave; its rank.
+/// Checks what every rank gave, and that it is the same; its rank. Collective.
 fn check(
     comm: &(impl Communicator + ?Sized),
+    start: u64,
     plan: &IoPlan,
     asked: Direction,
     given: usize,
 ) -> Result<usize, IoError> {
     let rank = comm.rank();
     let ranks = plan.distribution().ranks();
+    let outcome = if ranks == comm.size() {
+        fits(plan, rank, given)
+    } else {
+        Ok(()) // every rank says so below
+    };
+    let said = format!(
+        "{} {} by {}, {} bytes for {} ranks, from byte {start} on",
+        plan.direction(),
+        plan.layout(),
+        plan.strategy(),
+        plan.total_bytes(),
+        ranks
+    );
+    let mut own = vec![u8::from(outcome.is_err())];
+    own.extend_from_slice(said.as_bytes());
+    let all = comm.all_gather_v(&own)?;
+    let text = |rank: usize| all[rank].get(1..).unwrap_or_default();
+    if let Some(rank) = (1..all.len()).find(|&rank| text(rank) != text(0)) {
+        let words = |rank| String::from_utf8_lossy(text(rank)).into_owned();
+        return Err(IoError::Differ {
+            what: "plan",
+            rank,
+            given: words(rank),
+            allowed: words(0),
+        });
+    }
     if ranks != comm.size() {
         return Err(IoError::Ranks {
             what: "the plan",
@@ -147,22 +175,31 @@ fn check(
             },
         });
     }
-    let stored = plan.distribution().local_shape(rank);
-    let allowed = if plan.distribution().grid_rank(rank).is_none() {
-        0
-    } else {
-        let bytes = stored
-            .iter()
-            .try_fold(plan.item_size(), |bytes, &n| bytes.checked_mul(n));
-        bytes.unwrap_or(usize::MAX)
-    };
+    if start.checked_add(plan.total_bytes()).is_none() {
+        return Err(IoError::Overflow {
+            what: "end of the array in the file",
+        });
+    }
+    if all.iter().any(|said| said.first() != Some(&0)) {
+        agree(comm, outcome)?;
+    }
+    Ok(rank)
+}
+
+/// Whether a buffer is as long as a rank's part.
+fn fits(plan: &IoPlan, rank: usize, given: usize) -> Result<(), IoError> {
     // the buffer of an inactive rank of a scalar holds one element, which nobody looks at
-    let fits = given == allowed || plan.distribution().grid_rank(rank).is_none();
-    let outcome = if fits {
+    if plan.distribution().grid_rank(rank).is_none() {
+        return Ok(());
+    }
+    let stored = plan.distribution().local_shape(rank);
+    let bytes = stored
+        .iter()
+        .try_fold(plan.item_size(), |bytes, &n| bytes.checked_mul(n));
+    let allowed = bytes.unwrap_or(usize::MAX);
+    if given == allowed {
         Ok(())
     } else {
         Err(IoError::BufferLength { given, allowed })
-    };
-    agree(comm, outcome)?;
-    Ok(rank)
+    }
 }

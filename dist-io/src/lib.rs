@@ -17,9 +17,19 @@
 //! Files are read and written through a [`Communicator`](dist_comm::Communicator)'s
 //! [`SharedFile`](dist_comm::SharedFile): thread ranks and MPI ranks do the same.
 //!
+//! # HDF5 datasets
+//! - bool (PyTables' too), `i8` to `i64`, `u8` to `u64`, `f16`, bfloat16, `f32`, `f64`, complex numbers as h5py writes them, codes of
+//!   enumerations; both byte orders are read. Nothing is converted. What was never written is the fill value.
+//! - The library makes a dataset and says where its elements lie; every rank writes and reads there by itself. Chunks are filtered
+//!   in threads, outside the library's lock: shuffle, deflate (h5py's `gzip`), fletcher32; lzf is read too, and other filters go
+//!   through the library, if it has them.
+//! - A chunk that does not decode, has another length or another checksum is an error that names the chunk and its byte.
+//! - A file that is replaced while it is read is read as it was, or looked at again; one that another program has open to write it
+//!   is not replaced. Saves of one file wait for each other.
+//!
 //! # Features
-//! - `hdf5`: `SaveHdf5`, `save_hdf5`, `load_hdf5`, `inspect_hdf5`, lazy handles (`open_dset`, `H5Array`), and Legate's `to_file`, `from_file`, `from_file_batched`, by any HDF5 library,
-//!   a serial one too.
+//! - `hdf5`: `SaveHdf5`, `LoadHdf5`, `inspect_hdf5` and so on, lazy handles (`open_dset`, `H5Array`), and Legate's calls in `legate`, by any HDF5
+//!   library, a serial one too.
 //! - `mpi`: the tests under `mpirun`.
 //! - `cli`: the command `dap`; nothing of it is in the library.
 #![cfg_attr(not(feature = "hdf5"), forbid(unsafe_code))]
@@ -51,7 +61,7 @@ pub use h5::{
 pub use h5::{array::create, tree::open};
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};
-pub use plan::{Chunk, Direction, Explanation, IoPlan, RankVolume, Strategy};
+pub use plan::{Chunk, Chunks, Direction, Explanation, IoPlan, RankVolume, Strategy};
 pub use report::IoReport;
 
 /// Writes a file as a whole or not at all: for `dap`, which is a crate of its own.
@@ -81,4 +91,5 @@ pub mod legate {
 /// The examples of `README.md`.
 #[cfg(all(doctest, feature = "hdf5"))]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../docs/parts.md")]
 struct Readme;

@@ -21,7 +21,7 @@ use dist_maps::{Distribution, MapError, RedistPlan, Redistribution};
 use crate::part::{Extent, FilePart};
 use crate::{FileLayout, IoError};
 
-pub use chunks::Chunk;
+pub use chunks::{Chunk, Chunks};
 pub use explain::{Explanation, RankVolume};
 
 /// Runs of this many bytes are taken to be long: going to the file for each should cost no more than one more copy in memory.
@@ -245,22 +245,23 @@ impl IoPlan {
         }))
     }
 
-    /// The chunks that a rank reads or writes, in C order of the grid of chunks; none for a contiguous file.
+    /// The chunks that a rank reads or writes, in C order of the grid of chunks; none for a contiguous file. They are counted, and
+    /// walked, without being listed.
     ///
     /// # Errors
     /// When there is no such rank.
-    pub fn chunks(&self, rank: usize) -> Result<Vec<Chunk>, IoError> {
+    pub fn chunks(&self, rank: usize) -> Result<Chunks, IoError> {
         let FileLayout::Chunked { chunk } = &self.layout else {
-            return Ok(Vec::new());
+            return Ok(Chunks::none());
         };
         match (self.strategy, self.direction) {
-            (Strategy::TwoPhase, _) => chunks::chunks_of(&self.slabs, rank, chunk, Extent::Owned),
+            (Strategy::TwoPhase, _) => Chunks::of(&self.slabs, rank, chunk, Extent::Owned),
             (Strategy::Direct, Direction::Write) => {
-                chunks::chunks_of(&self.distribution, rank, chunk, Extent::Owned)
+                Chunks::of(&self.distribution, rank, chunk, Extent::Owned)
             }
             // communication padding lies in the chunks of other ranks
             (Strategy::Direct, Direction::Read) => {
-                chunks::chunks_of(&self.distribution, rank, chunk, Extent::Stored)
+                Chunks::of(&self.distribution, rank, chunk, Extent::Stored)
             }
         }
     }

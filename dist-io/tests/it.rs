@@ -20,6 +20,9 @@ mod array;
 #[path = "support/arrays.rs"]
 mod arrays;
 #[cfg(feature = "hdf5")]
+#[path = "it/beside.rs"]
+mod beside;
+#[cfg(feature = "hdf5")]
 #[path = "support/cases.rs"]
 mod cases;
 #[cfg(feature = "hdf5")]

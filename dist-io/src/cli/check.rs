@@ -316,7 +316,7 @@ fn hdf5_file(path: &Path, _: Option<String>, findings: &mut Vec<Finding>) {
 
 #[cfg(feature = "hdf5")]
 fn hdf5_file(path: &Path, key: Option<String>, findings: &mut Vec<Finding>) {
-    use dist_io::{Hdf5Reader, IoError, Refusal};
+    use dist_io::Hdf5Reader;
 
     let keys = match key {
         Some(key) => Ok(vec![key]),
@@ -336,19 +336,24 @@ fn hdf5_file(path: &Path, key: Option<String>, findings: &mut Vec<Finding>) {
         let mut finding = Finding::file(format!("{}:/{key}", path.display()));
         match Hdf5Reader::open(path, &key) {
             Ok(reader) => {
-                match &reader.info().dim_data {
-                    None => finding
+                let info = reader.info();
+                match (&info.dim_data, &info.dim_data_error) {
+                    (Some(parts), _) => {
+                        let version = info.version.unwrap_or(ProtocolVersion::CURRENT);
+                        of_ranks(&mut finding, parts, version);
+                        finding.repairs.splice(0..0, info.repairs.iter().cloned());
+                    }
+                    (None, Some(error)) => {
+                        finding.broken = Some(format!("the attribute \"dim_data\": {error}"));
+                    }
+                    (None, None) => finding
                         .notes
                         .push("no dim_data: an ordinary dataset".to_owned()),
-                    Some(parts) => of_ranks(&mut finding, parts),
                 }
                 // every part of a virtual dataset
                 if let Err(error) = reader.locate() {
                     finding.unreadable = Some(error.to_string());
                 }
-            }
-            Err(IoError::Hdf5 { refusal, .. }) if matches!(*refusal, Refusal::DimData { .. }) => {
-                finding.broken = Some(refusal.to_string());
             }
             Err(error) => finding.unreadable = Some(error.to_string()),
         }
@@ -358,8 +363,8 @@ fn hdf5_file(path: &Path, key: Option<String>, findings: &mut Vec<Finding>) {
 
 /// Checks the dictionaries of all ranks together. Ranks without a place in the grid are no part of the protocol's set.
 #[cfg(feature = "hdf5")]
-fn of_ranks(finding: &mut Finding, parts: &[dap_protocol::DimData]) {
-    let versioned = |part: &dap_protocol::DimData| (ProtocolVersion::CURRENT, part.clone());
+fn of_ranks(finding: &mut Finding, parts: &[dap_protocol::DimData], version: ProtocolVersion) {
+    let versioned = |part: &dap_protocol::DimData| (version, part.clone());
     let distribution = dist_maps::Distribution::from_dim_data_per_rank(parts);
     let placed: Vec<_> = match &distribution {
         Ok(d) => d

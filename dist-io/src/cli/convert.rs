@@ -18,7 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::Outcome;
 use super::dist::{Dist, Extents, bytes};
 use super::error::CliError;
-use super::pieces::{Pieces, whole};
+use super::pieces::whole;
 use super::place::{Place, output};
 use super::source::Source;
 use super::text::{count, times};
@@ -143,7 +143,7 @@ impl Args {
         let bar = bar(stored_bytes(&all, source.element()));
         let write = || {
             let mut written = 0;
-            for piece in Pieces::new(&all, source.item_memory(), self.budget)? {
+            for piece in source.pieces(&all, self.budget)? {
                 let piece = piece?;
                 let part = source.read(&piece)?;
                 let bytes = writer.write_part(&DistBuffer::new(piece, part.buffer())?)?;
@@ -219,7 +219,7 @@ impl Args {
         }
         let mut writer = save.begin(wanted, source.element())?;
         let bar = bar(stored_bytes(&all, source.element()));
-        for piece in Pieces::new(&all, source.item_memory(), self.budget)? {
+        for piece in source.pieces(&all, self.budget)? {
             let part = source.read(&piece?)?;
             let mut outcome = Ok(());
             part.buffer().visit_bytes(&mut |bytes| {
@@ -302,7 +302,7 @@ impl<'a> Stream<'a> {
     }
 
     fn visit(&self, visit: &mut dyn FnMut(&[u8])) -> Result<(), CliError> {
-        for piece in Pieces::new(self.part, self.source.item_memory(), self.budget)? {
+        for piece in self.source.pieces(self.part, self.budget)? {
             let part = self.source.read(&piece?)?;
             part.buffer().visit_bytes(&mut |bytes| {
                 visit(bytes);

@@ -68,6 +68,11 @@ pub(super) enum CliError {
     Axes { given: String, ndim: usize },
     #[error("{given} ranks, allowed: {allowed} for this command")]
     TooManyRanks { given: usize, allowed: usize },
+    #[cfg_attr(not(feature = "hdf5"), expect(dead_code, reason = "of chunks"))]
+    #[error(
+        "a budget of {given} bytes, needed: {needed}, for a row of chunks and one of them decoded"
+    )]
+    Budget { given: u64, needed: u64 },
     #[error("{element} has no place in a file of this kind")]
     NoType { element: ElementType },
     #[error("a PNG is bytes: name a file with --output")]

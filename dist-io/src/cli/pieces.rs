@@ -22,6 +22,10 @@ pub(super) struct Pieces<'a> {
     /// The axis of the cut, and its indices a piece.
     axis: usize,
     step: usize,
+    /// What an index of the first axis takes in memory, in bytes.
+    row: u64,
+    /// Pieces of blocks end at multiples of this along the first axis, which is no more than `step`.
+    align: u64,
     /// First index along each axis; `None` when all is done.
     at: Option<Vec<usize>>,
 }
@@ -41,6 +45,7 @@ impl<'a> Pieces<'a> {
             .map(|&n| usize::try_from(n).unwrap_or(usize::MAX))
             .collect();
         let mut cut = (0, usize::MAX);
+        let mut of_row = item;
         for (axis, dim) in dims.iter().enumerate() {
             let behind = |of: fn(&DimDict) -> u64| {
                 let all = dims[axis + 1..].iter().map(of);
@@ -55,6 +60,9 @@ impl<'a> Pieces<'a> {
                 .saturating_mul(spread)
                 .saturating_add(behind(DimDict::stored_len))
                 .saturating_add(listed);
+            if axis == 0 {
+                of_row = row;
+            }
             let fits = budget / row;
             cut = (axis, usize::try_from(fits.max(1)).unwrap_or(usize::MAX));
             if fits > 0 {
@@ -68,17 +76,46 @@ impl<'a> Pieces<'a> {
             shape,
             axis: cut.0,
             step: cut.1,
+            row: of_row,
+            align: 1,
             at,
         })
+    }
+
+    /// Cuts so that chunks of so many indices along the first axis are not cut apart, where that can be; otherwise the bytes that
+    /// the smallest such piece takes.
+    pub(super) fn in_chunks(mut self, chunk: u64) -> Result<Self, u64> {
+        let Some(&extent) = self.shape.first() else {
+            return Ok(self);
+        };
+        let rows = chunk.min(extent as u64);
+        if self.at.is_some() && (self.axis > 0 || (self.step as u64) < rows) {
+            return Err(self.row.saturating_mul(rows));
+        }
+        self.align = chunk.min(self.step as u64).max(1);
+        Ok(self)
     }
 
     fn range(&self, axis: usize, first: usize) -> Range<usize> {
         let extent = self.shape[axis];
         match axis.cmp(&self.axis) {
             std::cmp::Ordering::Less => first..first + 1,
-            std::cmp::Ordering::Equal => first..first.saturating_add(self.step).min(extent),
+            std::cmp::Ordering::Equal => first..self.end(first).min(extent),
             std::cmp::Ordering::Greater => 0..extent,
         }
+    }
+
+    /// Where a piece ends along the axis of the cut that begins there.
+    fn end(&self, first: usize) -> usize {
+        let end = first.saturating_add(self.step);
+        let Dist::Block { start, .. } = self.dims[self.axis].dist() else {
+            return end;
+        };
+        if self.axis > 0 || self.align == 1 || end >= self.shape[0] {
+            return end;
+        }
+        let over = usize::try_from((start + end as u64) % self.align).unwrap_or(0);
+        end - over // `over` is less than the step
     }
 
     /// The first indices of the next piece.
@@ -210,6 +247,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn chunks_are_not_cut_apart() {
+        let whole = whole(&[100, 10]).unwrap();
+        // a row takes 160 bytes
+        let pieces = |budget| Pieces::new(&whole, 8, budget).unwrap().in_chunks(12);
+        let rows = |pieces: Pieces<'_>| -> Vec<u64> {
+            let pieces: Vec<_> = pieces
+                .map(|piece| piece.unwrap().local_shape()[0])
+                .collect();
+            assert_eq!(pieces.iter().sum::<u64>(), 100);
+            pieces
+        };
+        assert_eq!(rows(pieces(30 * 160).unwrap()), [24, 24, 24, 28]);
+        assert_eq!(
+            rows(pieces(12 * 160).unwrap()),
+            [12, 12, 12, 12, 12, 12, 12, 12, 4]
+        );
+        assert_eq!(pieces(11 * 160).err(), Some(12 * 160));
+        assert_eq!(pieces(100).err(), Some(12 * 160));
+        let block = DimData::new(vec![DimDict::block(100, 2, 1, 50..100).unwrap()]);
+        let mut pieces = Pieces::new(&block, 8, 16 * 20)
+            .unwrap()
+            .in_chunks(12)
+            .unwrap();
+        let first = pieces.next().unwrap().unwrap();
+        assert_eq!(first.dims()[0].owned_range(), Some(50..60));
     }
 
     #[test]

@@ -150,12 +150,13 @@ fn by_name(path: &Path) -> Option<Place> {
 
 /// `FILE:KEY`, where the file is there or is named as HDF5 files are.
 fn dataset(argument: &OsStr) -> Option<Place> {
-    let (path, key) = argument.to_str()?.rsplit_once(':')?;
-    let path = PathBuf::from(path);
-    let named = matches!(by_name(&path), Some(Place::Hdf5 { .. }));
-    if !named && !path.is_file() {
-        return None;
-    }
+    let argument = argument.to_str()?;
+    // keys may have colons too
+    let (path, key) = argument.match_indices(':').find_map(|(at, _)| {
+        let path = PathBuf::from(&argument[..at]);
+        let named = matches!(by_name(&path), Some(Place::Hdf5 { .. }));
+        (named || path.is_file()).then(|| (path, &argument[at + 1..]))
+    })?;
     let key = key.trim_start_matches('/');
     let key = (!key.is_empty()).then(|| key.to_owned());
     Some(Place::Hdf5 { path, key })
@@ -219,6 +220,7 @@ mod tests {
         assert_eq!(place("all.h5:"), hdf5(None));
         assert_eq!(place("all.h5:/run/heat"), hdf5(Some("run/heat")));
         assert_eq!(place("all.h5:heat"), hdf5(Some("heat")));
+        assert_eq!(place("all.h5:/t=1:2"), hdf5(Some("t=1:2")));
         assert_eq!(place("run/part"), Place::Set("run/part".into()));
         assert_eq!(place("odd:name"), Place::Set("odd:name".into()));
         assert_eq!(place("x.npy"), Place::Npy("x.npy".into()));

@@ -275,6 +275,9 @@ fn kind(source: &Source) -> String {
                 ByteOrder::Big => "big-endian, ",
             };
             let saved = match &info.dim_data {
+                None if info.dim_data_error.is_some() => {
+                    ", with a dim_data that cannot be used (dap check says why)"
+                }
                 None => ", with no dim_data",
                 Some(_) => "",
             };
@@ -284,10 +287,11 @@ fn kind(source: &Source) -> String {
 }
 
 fn notes(source: &Source) -> Vec<String> {
-    if let Source::Set { set, .. } = source {
-        set.notes().iter().map(ToString::to_string).collect()
-    } else {
-        Vec::new()
+    match source {
+        Source::Set { set, .. } => set.notes().iter().map(ToString::to_string).collect(),
+        #[cfg(feature = "hdf5")]
+        Source::Hdf5 { reader, .. } => reader.info().repairs.clone(),
+        Source::Npy { .. } => Vec::new(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! [`Source`]: an array in files, whatever their format, read part by part.
 
 use std::ffi::OsString;
+#[cfg(feature = "hdf5")]
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use dap_protocol::{DimData, Element, ElementType, Order};
@@ -11,7 +13,7 @@ use dnpy_format::set::Set;
 use dnpy_format::{AnyPart, npy};
 
 use super::error::CliError;
-use super::pieces::whole;
+use super::pieces::{Pieces, whole};
 use super::place::{Place, one_input};
 
 /// Calls an expression with the Rust type of an element type.
@@ -82,7 +84,9 @@ impl Source {
             #[cfg(feature = "hdf5")]
             Place::Hdf5 { path, key } => {
                 let key = key.unwrap_or_else(|| DEFAULT_KEY.to_owned());
-                let reader = Box::new(Hdf5Reader::open(&path, &key)?);
+                // one thread: the budget has room for one chunk beside the elements
+                let reader = Hdf5Reader::open(&path, &key)?.threads(NonZero::<usize>::MIN);
+                let reader = Box::new(reader);
                 Ok(Self::Hdf5 { path, key, reader })
             }
             #[cfg(not(feature = "hdf5"))]
@@ -143,6 +147,32 @@ impl Source {
         let checked = self.element() == ElementType::Bool;
         let turned = matches!(self, Self::Npy { header, .. } if header.order() == Order::Fortran);
         size * (1 + u64::from(checked) + u64::from(turned))
+    }
+
+    /// A part in pieces that fit a budget. Chunks are decoded as a whole, so a piece has whole ones, as far as it can: each is
+    /// decoded once then.
+    pub(super) fn pieces<'a>(
+        &self,
+        dim_data: &'a DimData,
+        budget: u64,
+    ) -> Result<Pieces<'a>, CliError> {
+        #[cfg(feature = "hdf5")]
+        if let Self::Hdf5 { reader, .. } = self
+            && let dist_io::Storage::Chunked { chunk } = &reader.info().storage
+        {
+            let item = self.element().size() as u64;
+            let bytes = chunk.iter().fold(item, |bytes, &n| bytes.saturating_mul(n));
+            // as it is in the file, and decoded
+            let decoding = bytes.saturating_mul(2);
+            let left = budget.saturating_sub(decoding);
+            let pieces = Pieces::new(dim_data, self.item_memory(), left)?;
+            let first = chunk.first().copied().unwrap_or(1);
+            return pieces.in_chunks(first).map_err(|needed| CliError::Budget {
+                given: budget,
+                needed: needed.saturating_add(decoding),
+            });
+        }
+        Ok(Pieces::new(dim_data, self.item_memory(), budget)?)
     }
 
     /// Reads what the dictionaries describe, padding included.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dap_protocol::{DimData, ElementType};
+use dap_protocol::{DimData, ElementType, ProtocolVersion};
 use hdf5_metno as hdf5;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::plist::DatasetCreate;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attribute::{AttributeValue, attributes, names as attribute_names, value};
 use super::chunk::filter_names;
+use super::metadata::Saved;
 use super::source::Opened;
 use super::together::refused;
 use super::{DIM_DATA_ATTRIBUTE, Refusal, VERSION_ATTRIBUTE, element, metadata};
@@ -87,8 +88,14 @@ pub struct DatasetInfo {
     pub storage: Storage,
     /// The names of the filters that chunks go through, in the order of writing.
     pub filters: Vec<String>,
-    /// The metadata of all ranks that saved it, by rank; `None` where it was not saved by ranks.
+    /// The metadata of all ranks that saved it, by rank; `None` where it was not saved by ranks, or where they cannot be used.
     pub dim_data: Option<Vec<DimData>>,
+    /// Why the attribute `dim_data` cannot be used, where there is one.
+    pub dim_data_error: Option<String>,
+    /// How it had to be mended to be read.
+    pub repairs: Vec<String>,
+    /// The version of the protocol that it is of.
+    pub version: Option<ProtocolVersion>,
     /// The other attributes that are single texts or numbers, by name.
     pub attributes: BTreeMap<String, AttributeValue>,
 }
@@ -108,9 +115,16 @@ impl Opened {
     /// What there is to know of it.
     pub(super) fn info(&self) -> Result<DatasetInfo, Refusal> {
         let found = self.found.clone();
-        let dim_data = match &found.dim_data {
-            None => None,
-            Some(_) => Some(found.parts()?),
+        let (saved, error) = match found.saved() {
+            Ok(saved) => (Some(saved), None),
+            Err(Refusal::NoDimData) => (None, None),
+            Err(Refusal::DimData { message }) => (None, Some(message)),
+            Err(refusal) => return Err(refusal),
+        };
+        let version = saved.as_ref().map(|saved| saved.version);
+        let (dim_data, repairs) = match saved {
+            Some(saved) => (Some(saved.parts), saved.repairs),
+            None => (None, Vec::new()),
         };
         Ok(DatasetInfo {
             element: found.element()?,
@@ -120,6 +134,9 @@ impl Opened {
             storage: found.storage,
             filters: filter_names(&how(&self.dataset)?)?,
             dim_data,
+            dim_data_error: error,
+            repairs,
+            version,
             attributes: attributes(&self.dataset)?,
         })
     }
@@ -163,6 +180,10 @@ impl Found {
 
     /// The metadata of the ranks that saved it.
     pub(super) fn parts(&self) -> Result<Vec<DimData>, Refusal> {
+        self.saved().map(|saved| saved.parts)
+    }
+
+    fn saved(&self) -> Result<Saved, Refusal> {
         match &self.dim_data {
             None => Err(Refusal::NoDimData),
             Some(Err(message)) => Err(Refusal::DimData {

@@ -111,10 +111,15 @@ pub(super) fn fill_value(how: &DatasetCreate, ty: &Datatype) -> Vec<u8> {
     value
 }
 
-/// All elements of a dataset, as they are in the file; of a type without pointers.
+/// All elements of a compact dataset, as they are in the file; of a type without pointers.
 pub(super) fn read_all(dataset: &Dataset, ty: &Datatype) -> Result<Vec<u8>, Refusal> {
     let bytes = dataset.size().checked_mul(ty.size());
-    let bytes = bytes.ok_or(Refusal::Memory { bytes: u64::MAX })?;
+    // the format has no room for more among the metadata
+    let bytes = bytes.filter(|&bytes| bytes < 1 << 16);
+    let bytes = bytes.ok_or_else(|| Refusal::Storage {
+        storage: "among the metadata (compact), as if there was room for so many".to_owned(),
+        allowed: "less than 64 KiB".to_owned(),
+    })?;
     let mut elements = Vec::new();
     elements
         .try_reserve_exact(bytes)

@@ -265,7 +265,7 @@ fn placed(
             });
         }
     }
-    let distribution = match (wanted, metadata::whole(&parts)) {
+    let distribution = match (wanted, metadata::wanted(&parts)) {
         (_, Ok(distribution)) => Some(distribution),
         (Wanted::Distribution(_), Err(error)) => return Err(error),
         (_, Err(_)) => None,

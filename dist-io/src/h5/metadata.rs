@@ -1,6 +1,6 @@
 //! The metadata of all ranks: gathered, checked as a whole, and as the text of an attribute.
 
-use dap_protocol::check::{self, Strictness};
+use dap_protocol::check::{self, Repair, Strictness};
 use dap_protocol::literal::{self, Value};
 use dap_protocol::{Code, DimData, ProtocolError, ProtocolVersion};
 use dist_comm::Communicator;
@@ -18,20 +18,32 @@ pub(super) fn gather(
     let texts = comm.all_gather_v(dim_data.to_value().to_string().as_bytes())?;
     let read = |bytes: &Vec<u8>| {
         let value = literal::parse(&String::from_utf8_lossy(bytes)).map_err(|e| e.to_string())?;
-        part(&value, ProtocolVersion::CURRENT).map_err(|e| e.to_string())
+        part(&value, ProtocolVersion::CURRENT)
+            .map(|(dim_data, _)| dim_data)
+            .map_err(|e| e.to_string())
     };
     let parts: Result<Vec<_>, String> = texts.iter().map(read).collect();
     Ok(agree(comm, parts)?)
 }
 
-fn part(value: &Value, version: ProtocolVersion) -> Result<DimData, ProtocolError> {
-    let checked = check::dim_data(value, None, version, Strictness::Lenient);
-    checked.into_result().map(|(dim_data, _)| dim_data)
+/// One rank's dictionaries, and how they had to be mended to be read.
+fn part(value: &Value, version: ProtocolVersion) -> Result<(DimData, Vec<Repair>), ProtocolError> {
+    check::dim_data(value, None, version, Strictness::Lenient).into_result()
 }
 
 /// The distribution that the parts of all ranks, by rank, make together; what is wrong with them by the protocol's rules, save
 /// that padding may be wider than a neighbour's block.
 pub(super) fn whole(parts: &[DimData]) -> Result<Distribution, IoError> {
+    checked(parts, &[Code::S5, Code::S6])
+}
+
+/// As [`whole`], for parts that are read: lists may leave indices out.
+pub(super) fn wanted(parts: &[DimData]) -> Result<Distribution, IoError> {
+    checked(parts, &[Code::S5, Code::S6, Code::S7])
+}
+
+/// The distribution of parts that break no rules but these.
+fn checked(parts: &[DimData], allowed: &[Code]) -> Result<Distribution, IoError> {
     let versioned = |parts: &mut dyn Iterator<Item = &DimData>| -> Vec<_> {
         parts
             .map(|part| (ProtocolVersion::CURRENT, part.clone()))
@@ -54,7 +66,7 @@ pub(super) fn whole(parts: &[DimData]) -> Result<Distribution, IoError> {
         .iter()
         .filter_map(|&rank| parts.get(rank));
     let mut violations = check::set(&versioned(&mut active.into_iter()));
-    violations.retain(|violation| !matches!(violation.code, Code::S5 | Code::S6));
+    violations.retain(|violation| !allowed.contains(&violation.code));
     if violations.is_empty() {
         Ok(distribution)
     } else {
@@ -79,19 +91,32 @@ pub(super) fn to_text(parts: &[DimData]) -> Result<String, Refusal> {
     Ok(text)
 }
 
+/// What [`to_text`] wrote, read back.
+#[derive(Debug)]
+pub(super) struct Saved {
+    pub(super) version: ProtocolVersion,
+    /// By rank.
+    pub(super) parts: Vec<DimData>,
+    /// How the text had to be mended to be read, in words.
+    pub(super) repairs: Vec<String>,
+}
+
 /// What [`to_text`] wrote, for a dataset of this shape.
-pub(super) fn from_text(text: &str, version: &str, shape: &[u64]) -> Result<Vec<DimData>, Refusal> {
+pub(super) fn from_text(text: &str, version: &str, shape: &[u64]) -> Result<Saved, Refusal> {
     let wrong = |message: String| Refusal::DimData { message };
     let version: ProtocolVersion = version
         .parse()
         .map_err(|e: ProtocolError| wrong(e.to_string()))?;
-    let value = literal::parse(text).map_err(|e| wrong(e.to_string()))?;
+    let (value, notes) = literal::parse_with_notes(text).map_err(|e| wrong(e.to_string()))?;
+    let mut repairs: Vec<String> = notes.iter().map(ToString::to_string).collect();
     let Some(ranks) = value.as_sequence().filter(|ranks| !ranks.is_empty()) else {
         return Err(wrong("no list with a tuple for each rank".to_owned()));
     };
     let mut parts = Vec::with_capacity(ranks.len());
     for (rank, value) in ranks.iter().enumerate() {
-        let part = part(value, version).map_err(|e| wrong(format!("rank {rank}: {e}")))?;
+        let part = part(value, version).map_err(|e| wrong(format!("rank {rank}: {e}")));
+        let (part, mended) = part?;
+        repairs.extend(mended.iter().map(|repair| format!("rank {rank}: {repair}")));
         if part.global_shape() != shape {
             return Err(wrong(format!(
                 "rank {rank} describes a shape of {:?}, the dataset has {shape:?}",
@@ -100,7 +125,11 @@ pub(super) fn from_text(text: &str, version: &str, shape: &[u64]) -> Result<Vec<
         }
         parts.push(part);
     }
-    Ok(parts)
+    Ok(Saved {
+        version,
+        parts,
+        repairs,
+    })
 }
 
 #[cfg(test)]
@@ -120,10 +149,10 @@ mod tests {
             text.starts_with("[({'dist_type': 'c', 'proc_grid_rank': 0, "),
             "{text}"
         );
-        assert_eq!(from_text(&text, "0.10.0", &[5, 2]).unwrap(), parts);
+        assert_eq!(from_text(&text, "0.10.0", &[5, 2]).unwrap().parts, parts);
         assert_eq!(whole(&parts).unwrap(), d);
         let scalars = [DimData::new(vec![])];
-        assert_eq!(from_text("[()]", "0.10.0", &[]).unwrap(), scalars);
+        assert_eq!(from_text("[()]", "0.10.0", &[]).unwrap().parts, scalars);
         for (text, version, shape) in [
             ("[]", "0.10.0", vec![]),
             ("[(1,)]", "0.10.0", vec![1]),

@@ -13,7 +13,8 @@ pub enum WriteMode {
     /// `a`: the dataset is added to the file; without one, it is made. The default, as `DistArray` has it.
     ///
     /// The dataset is added to a copy, which then replaces the file: this takes as long, and as much room, as copying the file
-    /// does, and an interrupted save leaves the file as it was.
+    /// does, and an interrupted save leaves the file as it was. Saves of one file wait for each other; where another program has it
+    /// open to write it, or has written to it before the save is done, the save is refused.
     #[default]
     Append,
 }

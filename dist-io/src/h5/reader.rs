@@ -1,5 +1,6 @@
 //! [`Hdf5Reader`]: a dataset that is read piece by piece, by one process.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -37,6 +38,7 @@ pub struct Hdf5Reader {
     key: String,
     opened: Opened,
     info: DatasetInfo,
+    threads: Option<NonZero<usize>>,
     /// Where its elements are, once somebody asks.
     source: OnceLock<Source>,
 }
@@ -58,8 +60,18 @@ impl Hdf5Reader {
             key: key.to_owned(),
             opened,
             info,
+            threads: None,
             source: OnceLock::new(),
         })
+    }
+
+    /// Decodes chunks in so many threads; otherwise in as many as there are processors. Each has a chunk in memory, as it is in
+    /// the file and decoded.
+    #[must_use]
+    pub fn threads(mut self, threads: NonZero<usize>) -> Self {
+        self.threads = Some(threads);
+        self.source = OnceLock::new();
+        self
     }
 
     /// What there is to know of the dataset.
@@ -84,7 +96,8 @@ impl Hdf5Reader {
         let located = || Ok((self.opened.try_clone()?, self.opened.contents()?));
         let located = located().map_err(|refusal| refused(&self.path, &self.key, refusal));
         let (opened, contents) = located?;
-        let source = Source::of(&self.path, &self.key, opened, contents)?;
+        let mut source = Source::of(&self.path, &self.key, opened, contents)?;
+        source.threads = self.threads;
         Ok(self.source.get_or_init(|| source))
     }
 

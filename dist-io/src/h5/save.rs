@@ -224,8 +224,14 @@ impl SaveHdf5 {
             if let Some((file, dataset)) = made.take() {
                 close(file, dataset)?;
             }
-            let pending = pending.take().expect("rank 0 began the file");
-            Ok(pending.publish()?)
+            match pending.take() {
+                Some(pending) => Ok(pending.publish()?),
+                // this is rank 0, which began it; never a success without a file
+                None => Err(Refusal::Library {
+                    operation: "publish".to_owned(),
+                    message: "there is no file".to_owned(),
+                }),
+            }
         })?;
         Ok(report)
     }

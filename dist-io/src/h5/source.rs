@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::num::NonZero;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -22,9 +23,8 @@ use crate::identity::Identity;
 use crate::part::{Extent, FilePart};
 use crate::{Direction, FileLayout, IoError, IoPlan, read_elements};
 
-/// How often a file that is replaced meanwhile is looked at again; by one rank, and by all together.
-const LOOKS: usize = 10;
-pub(super) const TURNS: usize = 3;
+/// How often a file that is replaced meanwhile is looked at, by one rank and by all together.
+pub(super) const TURNS: usize = 10;
 
 /// Where the elements of a dataset are, as rank 0 tells the others.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -74,6 +74,10 @@ impl Opened {
 
     fn at(path: &Path, names: &[&str], file: File, identity: Identity) -> Result<Self, Refusal> {
         let library = open::to_read(path)?;
+        // the library opens by name: is it the same file? From here on its lock keeps programs from writing to it
+        if !is_still(path, identity) {
+            return Err(Refusal::Changed);
+        }
         let dataset = walk(&library, names)?;
         let found = describe(&dataset, identity.len)?;
         Ok(Self {
@@ -128,14 +132,21 @@ fn steady<T>(
     path: &Path,
     mut look: impl FnMut(File, Identity) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    for _ in 0..LOOKS {
+    for _ in 0..TURNS {
         let (file, identity) = plain(path)?;
-        let looked = look(file, identity);
-        if fs::metadata(path).is_ok_and(|meta| Identity::of(&meta) == identity) {
-            return looked;
+        match look(file, identity) {
+            Err(Refusal::Changed) => {}
+            // what is missing may be there in the new one
+            Err(_) if !is_still(path, identity) => {}
+            looked => return looked,
         }
     }
     Err(Refusal::Changed)
+}
+
+/// Whether a name stands for a file as it was.
+fn is_still(path: &Path, identity: Identity) -> bool {
+    fs::metadata(path).is_ok_and(|meta| Identity::of(&meta) == identity)
 }
 
 /// Opens a file to read it without the library.
@@ -164,6 +175,8 @@ pub(super) struct Source {
     /// Held by rank 0, so that nobody writes meanwhile, and by all where the library has to find the chunks. The dataset goes
     /// before its file.
     library: Option<(hdf5::Dataset, hdf5::File)>,
+    /// Threads that decode chunks; as many as there are processors for a rank where nobody said it.
+    pub(super) threads: Option<NonZero<usize>>,
 }
 
 /// Where its elements are.
@@ -277,6 +290,7 @@ impl Source {
             body,
             file,
             library,
+            threads: None,
         })
     }
 
@@ -379,6 +393,7 @@ impl Source {
                     key: &self.key,
                     file: &held,
                     library: self.library.as_ref().map(|(dataset, _)| dataset),
+                    threads: self.threads,
                 };
                 chunk::load(comm, &open, chunks, distribution, dim_data, item, bytes)
             }

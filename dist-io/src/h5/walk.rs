@@ -56,16 +56,14 @@ pub(super) fn listed(file: &hdf5::Group) -> Result<Vec<Listed>, Refusal> {
                 let is_dataset = info.loc_type == LocationType::Dataset;
                 shared.push((info.token, is_dataset.then_some(datasets.len())));
             }
-            match info.loc_type {
-                LocationType::Group => inner.push(key),
-                LocationType::Dataset => {
-                    let layout = group.dataset(&name).map(|dataset| dataset.layout());
-                    datasets.push(Listed {
-                        names: vec![key],
-                        is_virtual: layout.is_ok_and(|layout| layout == Layout::Virtual),
-                    });
-                }
-                _ => {}
+            if info.loc_type == LocationType::Group {
+                inner.push(key);
+            } else if info.loc_type == LocationType::Dataset {
+                let layout = group.dataset(&name).map(|dataset| dataset.layout());
+                datasets.push(Listed {
+                    names: vec![key],
+                    is_virtual: layout.is_ok_and(|layout| layout == Layout::Virtual),
+                });
             }
         }
         groups.extend(inner.into_iter().rev());
@@ -96,7 +94,8 @@ pub fn datasets_hdf5(path: impl AsRef<Path>) -> Result<Vec<String>, IoError> {
     let path = path.as_ref();
     let list = || {
         is_regular(path)?.ok_or(Refusal::NotFound)?;
-        let datasets = listed(&*open::to_read(path)?)?;
+        let file = open::to_read(path)?;
+        let datasets = listed(&file)?;
         let names = datasets
             .into_iter()
             .filter_map(|dataset| dataset.names.into_iter().next());

@@ -63,9 +63,9 @@ pub(super) fn explain(plan: &IoPlan) -> Result<Explanation, IoError> {
             sent_bytes: bytes(exchange.as_ref().map_or(0, RedistPlan::sent)),
             received_bytes: bytes(exchange.as_ref().map_or(0, RedistPlan::received)),
             file_bytes: bytes(requests.elements()),
-            requests: match plan.chunks(rank)?.len() {
+            requests: match plan.chunks(rank)?.total() {
                 0 => requests.run_count(),
-                chunks => chunks as u64,
+                chunks => chunks,
             },
         })
     };

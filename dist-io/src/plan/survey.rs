@@ -4,8 +4,13 @@ use std::fmt;
 
 use dist_maps::{AxisDist, Distribution, IndexMap};
 
+use super::chunks::Along;
 use super::{Direction, LONG_RUN, Strategy};
+use crate::part::Extent;
 use crate::{FileLayout, IoError};
+
+/// What going to the file once costs, in bytes that are read in the same time. Chosen, not measured.
+const REQUEST: u64 = 4 << 10;
 
 /// As many runs a rank are few, however short.
 const FEW_RUNS: u64 = 16;
@@ -13,19 +18,32 @@ const FEW_RUNS: u64 = 16;
 /// Why a plan has its strategy. Run lengths are in bytes, the mean over all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    LongRuns { mean: u64 },
-    FewRuns { runs: u64 },
+    LongRuns {
+        mean: u64,
+    },
+    FewRuns {
+        runs: u64,
+    },
     WholeChunks,
-    ShortRuns { mean: u64 },
+    ShortRuns {
+        mean: u64,
+    },
     SharedElements,
     SharedChunks,
+    /// Bytes or chunks, in per cent of all that there are.
+    FewElements {
+        percent: u64,
+    },
     Asked(Strategy),
 }
 
 impl Why {
     pub(crate) fn strategy(self) -> Strategy {
         match self {
-            Self::LongRuns { .. } | Self::FewRuns { .. } | Self::WholeChunks => Strategy::Direct,
+            Self::LongRuns { .. }
+            | Self::FewRuns { .. }
+            | Self::FewElements { .. }
+            | Self::WholeChunks => Strategy::Direct,
             Self::ShortRuns { .. } | Self::SharedElements | Self::SharedChunks => {
                 Strategy::TwoPhase
             }
@@ -45,6 +63,9 @@ impl fmt::Display for Why {
                 f.write_str("ranks share elements, the first one's are written")
             }
             Self::SharedChunks => f.write_str("ranks share chunks"),
+            Self::FewElements { percent } => {
+                write!(f, "no more than {percent} per cent of the file are wanted")
+            }
             Self::Asked(_) => f.write_str("as asked"),
         }
     }
@@ -69,11 +90,16 @@ pub(super) fn survey(
     }
     if let FileLayout::Chunked { chunk } = layout {
         let mut axes = distribution.axes().iter().zip(chunk);
-        return Ok(if axes.all(|(axis, &step)| is_aligned(axis, step)) {
-            Why::WholeChunks
-        } else {
-            Why::SharedChunks
-        });
+        if axes.all(|(axis, &step)| is_aligned(axis, step)) {
+            return Ok(Why::WholeChunks);
+        }
+        if !writing {
+            let (touched, all) = chunks(distribution, chunk)?;
+            if let Some(percent) = few(touched, all) {
+                return Ok(Why::FewElements { percent });
+            }
+        }
+        return Ok(Why::SharedChunks);
     }
     let mut axes = distribution.axes();
     let mut run_bytes = item_size as u128;
@@ -107,14 +133,49 @@ pub(super) fn survey(
     }
     let to_u64 = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
     let (mean, runs) = (to_u64(run_bytes), to_u64(runs));
-    let few = FEW_RUNS.saturating_mul(distribution.grid().len() as u64);
-    Ok(if mean >= LONG_RUN {
-        Why::LongRuns { mean }
-    } else if runs <= few {
-        Why::FewRuns { runs }
-    } else {
-        Why::ShortRuns { mean }
-    })
+    let few_runs = FEW_RUNS.saturating_mul(distribution.grid().len() as u64);
+    if mean >= LONG_RUN {
+        return Ok(Why::LongRuns { mean });
+    }
+    if runs <= few_runs {
+        return Ok(Why::FewRuns { runs });
+    }
+    if !writing {
+        // slabs are all of the file, whatever is wanted
+        let product = |of: &dyn Fn(&AxisDist) -> u128| {
+            let axes = distribution.axes().iter().map(of);
+            axes.fold(item_size as u128, u128::saturating_mul)
+        };
+        let wanted = product(&|axis| sum(&|c| len(axis, c), axis));
+        let cost = wanted.saturating_add(u128::from(runs) * u128::from(REQUEST));
+        let all = product(&|axis| u128::from(axis.size()));
+        if let Some(percent) = few(cost, all) {
+            return Ok(Why::FewElements { percent });
+        }
+    }
+    Ok(Why::ShortRuns { mean })
+}
+
+/// How much of all is wanted, in per cent, rounded up, where it is at most half.
+fn few(wanted: u128, all: u128) -> Option<u64> {
+    let is_few = wanted.saturating_mul(2) <= all && all > 0;
+    let percent = wanted.saturating_mul(100).div_ceil(all.max(1));
+    is_few.then(|| u64::try_from(percent).unwrap_or(100))
+}
+
+/// Chunks that all ranks together would read, each by itself, and chunks of the file.
+fn chunks(distribution: &Distribution, chunk: &[u64]) -> Result<(u128, u128), IoError> {
+    let (mut touched, mut all) = (1_u128, 1_u128);
+    for (axis, &step) in distribution.axes().iter().zip(chunk) {
+        let mut of_axis = 0_u128;
+        for coord in 0..axis.ranks() {
+            let along = Along::new(axis, coord, step, Extent::Stored)?;
+            of_axis += u128::from(along.count());
+        }
+        touched = touched.saturating_mul(of_axis);
+        all = all.saturating_mul(u128::from(axis.size().div_ceil(step)));
+    }
+    Ok((touched, all))
 }
 
 /// Runs of a coordinate along its axis.

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use dist_comm::ThreadComm;
-use dist_io::{Wanted, inspect_hdf5, load_hdf5};
+use dist_comm::{Communicator, ThreadComm};
+use dist_io::{SaveHdf5, Wanted, inspect_hdf5, load_hdf5};
 use dist_maps::Distribution;
 
 use crate::support::{dap, files, four, number, part, save_parts, save_whole, temporary};
@@ -258,4 +258,107 @@ fn an_ordinary_dataset_is_no_fault_and_wrong_dim_data_is() {
             .ok()
             .contains(", with no dim_data\n")
     );
+}
+
+#[test]
+fn a_virtual_dataset_is_checked_with_its_parts() {
+    let folder = temporary();
+    let path = folder.path().join("all.h5");
+    let d = Distribution::over(2).shape([6]).block(0).build().unwrap();
+    ThreadComm::run(2, |comm| {
+        dist_io::legate::to_file(&part(&d, comm.rank(), number), &path, "a", comm)
+    })
+    .unwrap();
+    let said = dap(folder.path(), "check all.h5").ok();
+    assert_eq!(said, "all.h5:/a: conformant\nDAP 0.10.0: conformant\n");
+    let parts = files(folder.path())
+        .into_iter()
+        .find(|name| name.ends_with(".parts"));
+    fs::remove_file(folder.path().join(parts.unwrap()).join("1.h5")).unwrap();
+    let run = dap(folder.path(), "check all.h5");
+    assert_eq!(run.status, 3, "{run:?}");
+    assert!(
+        run.out.contains("/1.h5\": there is no such file"),
+        "{run:?}"
+    );
+    // what is in it can still be shown
+    assert!(dap(folder.path(), "show all.h5").ok().contains("virtual"));
+}
+
+#[test]
+fn datasets_are_found_once_whatever_is_linked() {
+    let folder = temporary();
+    let file = hdf5_metno::File::create(folder.path().join("loops.h5")).unwrap();
+    for name in ["a", "b"] {
+        let group = file.create_group(name).unwrap();
+        group.new_dataset::<f64>().shape(2).create("x").unwrap();
+    }
+    for (from, name) in [("/", "a/root"), ("/", "b/root"), ("a", "b/a")] {
+        file.link_hard(from, name).unwrap();
+    }
+    file.close().unwrap();
+    let said = dap(folder.path(), "check loops.h5").ok();
+    assert_eq!(said.matches(": conformant").count(), 3, "{said}");
+}
+
+#[test]
+fn repairs_of_dim_data_are_told() {
+    let folder = temporary();
+    let file = hdf5_metno::File::create(folder.path().join("old.h5")).unwrap();
+    let dataset = file.new_dataset::<f64>().shape(3).create("a").unwrap();
+    for (name, text) in [
+        ("__version__", "0.10.0"),
+        ("dim_data", "[({'dist_type': 'n', 'size': 3L},)]"),
+    ] {
+        let text: hdf5_metno::types::VarLenUnicode = text.parse().unwrap();
+        let made = dataset.new_attr::<hdf5_metno::types::VarLenUnicode>();
+        made.create(name).unwrap().write_scalar(&text).unwrap();
+    }
+    drop(dataset);
+    file.close().unwrap();
+    let run = dap(folder.path(), "check old.h5");
+    assert_eq!(run.status, 1, "{run:?}");
+    assert!(run.out.contains("repaired: "), "{run:?}");
+}
+
+#[test]
+fn chunks_are_converted_within_a_budget_and_attributes_are_kept() {
+    let folder = temporary();
+    let path = folder.path().join("all.h5");
+    let d = Distribution::over(2)
+        .shape([4096, 1024])
+        .block(0)
+        .build()
+        .unwrap();
+    ThreadComm::run(2, |comm| {
+        let save = SaveHdf5::new(&path).key("a").chunk([64, 1024]).deflate(1);
+        let save = save.attribute("units", "K");
+        save.save(&part(&d, comm.rank(), |at| (at / 1000) as f64), comm)
+    })
+    .unwrap();
+    let peak = |arguments: &str| {
+        let said = dap(folder.path(), &format!("{arguments} --report")).ok();
+        let peak = said.lines().last().and_then(|line| {
+            let (peak, _) = line.strip_prefix("peak memory ")?.split_once(" bytes")?;
+            peak.parse::<u64>().ok()
+        });
+        peak.unwrap_or(0)
+    };
+    save_whole(folder.path(), &[1], number);
+    let least = peak("convert whole.npy one.h5:/a");
+    let most = peak("convert all.h5:/a back.npy --budget 4MiB");
+    let mib = 1 << 20;
+    println!("{} MiB more", (most - least) / mib);
+    assert!(most - least <= 12 * mib, "{least} and then {most} bytes");
+    let back = fs::read(folder.path().join("back.npy")).unwrap();
+    let elements = back[128..]
+        .chunks(8)
+        .map(|bytes| f64::from_ne_bytes(bytes.try_into().unwrap()));
+    assert!(elements.eq((0..4096 * 1024_u64).map(|at| (at / 1000) as f64)));
+    // 64 rows, and a chunk as it is in the file and decoded
+    let err = dap(folder.path(), "convert all.h5:/a back.npy --budget 512KiB").fails(1);
+    assert!(err.contains("a budget of 524288 bytes, needed: "), "{err}");
+    dap(folder.path(), "convert all.h5:/a other.h5:/b").ok();
+    let info = dist_io::inspect_hdf5(folder.path().join("other.h5"), "b").unwrap();
+    assert_eq!(info.attributes["units"], "K".into());
 }

@@ -1,4 +1,4 @@
-//! The commands of README.md, and what they print.
+//! The commands of docs/dap.md, and what they print.
 
 use std::env;
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ fn what_the_readme_shows_is_what_the_command_prints() {
         let path = folder.path().join(format!("their_{rank}.dnpy"));
         dnpy_format::save(path, &part(&theirs, rank, number)).unwrap();
     }
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/dap.md");
     let readme = std::fs::read_to_string(readme).unwrap();
     let mut found = 0;
     let mut paths: Vec<OsString> = vec![

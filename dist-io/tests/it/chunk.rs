@@ -81,7 +81,7 @@ fn a_process_started_during_a_save_locks_nothing() {
     let path = folder.path().join("a.h5");
     let d = Distribution::over(1).shape([64]).build().unwrap();
     let part = part_with::<f64>(&d.dim_data(0).unwrap(), None);
-    let mut children = Vec::new();
+    let mut children = Children(Vec::new());
     std::thread::scope(|scope| {
         let saves = scope.spawn(|| {
             for _ in 0..40 {
@@ -98,13 +98,21 @@ fn a_process_started_during_a_save_locks_nothing() {
         });
         while !saves.is_finished() {
             let sleeping = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
-            children.push(sleeping.unwrap());
+            children.0.push(sleeping.unwrap());
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
     });
-    for child in &mut children {
-        child.kill().unwrap();
-        child.wait().unwrap();
+    assert!(!children.0.is_empty());
+}
+
+/// Processes that end with the test, however it ends.
+struct Children(Vec<std::process::Child>);
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
-    assert!(!children.is_empty());
 }

@@ -88,6 +88,53 @@ fn padding_stays_out_of_the_file_and_is_filled_from_it() {
 }
 
 #[test]
+fn plans_that_differ_and_starts_that_are_too_large_are_refused() {
+    let folder = temporary();
+    let path = folder.path().join("elements");
+    let d = Distribution::over(3).shape([6]).block(0).build().unwrap();
+    let plan = |direction| IoPlan::new(&d, 4, FileLayout::Contiguous, direction).unwrap();
+    let errors = ThreadComm::run(3, |comm| {
+        let file = comm.open_shared(&path, FileMode::Create)?;
+        let one = comm.rank() == 2;
+        let mine = [1; 8];
+        let turned = plan(if one {
+            Direction::Read
+        } else {
+            Direction::Write
+        });
+        let turned = write_elements(comm, &*file, 0, &turned, &mine).unwrap_err();
+        let other = plan(Direction::Write).with_strategy(if one {
+            Strategy::TwoPhase
+        } else {
+            Strategy::Direct
+        });
+        let other = write_elements(comm, &*file, 0, &other, &mine).unwrap_err();
+        let start = u64::from(one);
+        let apart =
+            write_elements(comm, &*file, start, &plan(Direction::Write), &mine).unwrap_err();
+        let far = write_elements(comm, &*file, u64::MAX - 7, &plan(Direction::Write), &mine);
+        Ok::<_, IoError>([turned, other, apart, far.unwrap_err()])
+    })
+    .unwrap();
+    assert!(errors.iter().all(|error| *error == errors[0]));
+    let [differing @ .., far] = &errors[0];
+    for error in differing {
+        assert!(
+            matches!(
+                error,
+                IoError::Differ {
+                    what: "plan",
+                    rank: 2,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+    }
+    assert!(matches!(far, IoError::Overflow { .. }), "{far:?}");
+}
+
+#[test]
 fn an_error_of_one_rank_is_that_of_all() {
     let folder = temporary();
     let path = folder.path().join("elements");

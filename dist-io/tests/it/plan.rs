@@ -238,7 +238,7 @@ fn what_does_not_fit_is_refused() {
 
 fn plan_of_no_rank(d: &Distribution) -> bool {
     let plan = IoPlan::new(d, 4, FileLayout::Contiguous, Direction::Write).unwrap();
-    plan.part(2).is_err() && plan.requests(2).is_err() && plan.chunks(0).unwrap().is_empty()
+    plan.part(2).is_err() && plan.requests(2).is_err() && plan.chunks(0).unwrap().count() == 0
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn chunks_that_hold_padding_are_read_and_not_written() {
     let coords = |direction, rank| -> Vec<u64> {
         let plan = IoPlan::new(&d, 8, layout.clone(), direction).unwrap();
         assert_eq!(plan.strategy(), Strategy::Direct);
-        let chunks = plan.chunks(rank).unwrap();
+        let chunks: Vec<_> = plan.chunks(rank).unwrap().collect();
         chunks.iter().map(|chunk| chunk.coords[0]).collect()
     };
     assert_eq!(coords(Direction::Write, 0), [0, 1]);
@@ -271,5 +271,68 @@ fn beside_an_extent_of_0_any_other_may_stand() {
     for direction in [Direction::Read, Direction::Write] {
         let plan = IoPlan::new(&vast, 8, FileLayout::Contiguous, direction).unwrap();
         assert_eq!(plan.total_bytes(), 0);
+    }
+}
+
+/// Of what few rows are wanted, the rest of the file is left alone.
+#[test]
+fn few_elements_are_read_directly() {
+    let rows = 1_000_000_u64;
+    let lists: Vec<Vec<i64>> = (0..2)
+        .map(|rank| {
+            (0..1000)
+                .map(|i| (i * 997 + rank * 31) % rows.cast_signed())
+                .collect()
+        })
+        .collect();
+    let few = Distribution::over(2)
+        .shape([rows, 8])
+        .unstructured(0, lists)
+        .build()
+        .unwrap();
+    for layout in [
+        FileLayout::Contiguous,
+        FileLayout::Chunked {
+            chunk: vec![100, 8],
+        },
+    ] {
+        let plan = IoPlan::new(&few, 8, layout, Direction::Read).unwrap();
+        assert_eq!(
+            plan.strategy(),
+            Strategy::Direct,
+            "{}",
+            plan.explain().unwrap()
+        );
+        assert_eq!(plan.requests(0).unwrap().elements(), 8000);
+        assert!(plan.chunks(0).unwrap().total() <= 1000);
+    }
+    // every third row of 64 bytes: as many requests cost more than reading all
+    let third: Vec<i64> = (0..rows.cast_signed()).step_by(3).collect();
+    let third = Distribution::over(1)
+        .shape([rows, 8])
+        .unstructured(0, vec![third]);
+    let third = third.build().unwrap();
+    let plan = IoPlan::new(&third, 8, FileLayout::Contiguous, Direction::Read).unwrap();
+    assert_eq!(plan.strategy(), Strategy::TwoPhase);
+}
+
+/// Chunks are counted and not listed.
+#[test]
+fn as_many_chunks_as_there_are_elements_take_no_memory() {
+    let size = 1_u64 << 40;
+    let chunked = || FileLayout::Chunked { chunk: vec![1] };
+    let over = || Distribution::over(4).shape([size]);
+    for (d, of_one) in [
+        (over().block(0), size / 4),
+        (over().cyclic(0), size / 4),
+        (over().block_cyclic(0, 3), (size / 12) * 3 + 3),
+    ] {
+        let d = d.build().unwrap();
+        let plan = IoPlan::new(&d, 8, chunked(), Direction::Read).unwrap();
+        let plan = plan.with_strategy(Strategy::Direct);
+        assert_eq!(plan.chunks(0).unwrap().total(), of_one);
+        assert_eq!(plan.explain().unwrap().ranks[0].requests, of_one);
+        let third = plan.chunks(0).unwrap().nth(2).unwrap();
+        assert!(third.origin[0] < 12 && third.shape == [1]);
     }
 }

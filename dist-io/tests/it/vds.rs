@@ -1,7 +1,7 @@
 //! Files in parts on 1 to 4 thread ranks: the list of cases, and any distribution into any other.
 
 use dist_comm::{Communicator, SingleComm, ThreadComm};
-use dist_io::legate::{from_file, from_file_batched, repack, to_file};
+use dist_io::legate::{FileQueue, from_file, from_file_batched, repack, to_file};
 use dist_io::{IoError, Wanted};
 use dist_maps::{Distribution, testkit};
 use proptest::prelude::*;
@@ -145,4 +145,51 @@ proptest! {
             .unwrap();
         }
     }
+}
+
+const DROPS: &str = "DIST_IO_TEST_DROPS";
+
+/// This test starts itself again as a program that forgets its fence.
+#[test]
+fn saves_that_were_never_written_are_told() {
+    let folder = temporary();
+    let path = folder.path().join("a.h5");
+    let d = Distribution::over(1).shape([4, 5]).build().unwrap();
+    let mine = part_with::<i32>(&d.dim_data(0).unwrap(), None);
+    let comm = SingleComm::new();
+    if std::env::var_os(DROPS).is_some() {
+        let mut queue = FileQueue::new(&comm);
+        queue.to_file_queued(&mine, "forgotten.h5", "a");
+        queue.to_file_queued(&mine, "forgotten.h5", "b");
+        return;
+    }
+    let forgotten = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "vds::saves_that_were_never_written_are_told",
+            "--nocapture",
+        ])
+        .env(DROPS, "yes")
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&forgotten.stderr);
+    assert!(
+        said.contains("2 queued saves were not written, the first of them forgotten.h5:/a"),
+        "{said}"
+    );
+    assert!(!folder.path().join("forgotten.h5").exists());
+    // a scope has its fence, unless its work fails
+    FileQueue::scope(&comm, |queue| {
+        queue.to_file_queued(&mine, &path, "a");
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(from_file::<i32>(&path, "a", &d, &comm).unwrap(), mine);
+    let failed = FileQueue::scope(&comm, |queue| {
+        queue.to_file_queued(&mine, &path, "b");
+        Err::<(), _>(IoError::ItemSize { given: 3 })
+    });
+    assert!(matches!(failed, Err(IoError::Agreed(_))));
+    assert!(from_file::<i32>(&path, "b", &d, &comm).is_err());
 }

@@ -206,6 +206,7 @@ fn put(
                 key: &handle.dataset.key,
                 file,
                 library: None, // every chunk is listed
+                threads: None,
             };
             let whole = agree(comm, part.rounded(&handle.dataset.found.shape, &chunk))?;
             let count = whole.elements().ok_or(IoError::Overflow {

@@ -24,6 +24,10 @@ pub(in crate::h5) enum Filter {
 /// The number under which `lzf` is registered.
 const LZF: i32 = 32000;
 
+/// Bytes that one byte of a stream stands for, at most: two bits for 258 bytes, and three bytes for 264.
+const DEFLATE_RATIO: usize = 1032;
+const LZF_RATIO: usize = 88;
+
 impl Filter {
     /// As the library has it, for a dataset that is made.
     pub(in crate::h5) fn known(self) -> Known {
@@ -188,9 +192,13 @@ impl Scratch {
                     unshuffle(&self.bytes, item, &mut self.spare);
                     std::mem::swap(&mut self.bytes, &mut self.spare);
                 }
-                Filter::Deflate(_) => self.inflate(given[i])?,
+                Filter::Deflate(_) => {
+                    self.is_long_enough("deflate", given[i], DEFLATE_RATIO)?;
+                    self.inflate(given[i])?;
+                }
                 Filter::Fletcher32 => self.checked()?,
                 Filter::Lzf => {
+                    self.is_long_enough("lzf", given[i], LZF_RATIO)?;
                     self.spare(given[i])?;
                     lzf::decode(&self.bytes, &mut self.spare).ok_or_else(|| {
                         ChunkProblem::Decode {
@@ -210,6 +218,17 @@ impl Scratch {
                 allowed: len as u64,
             }))
         }
+    }
+
+    /// Refuses what cannot become so many bytes before there is room for them: memory is a multiple of what is in the file.
+    fn is_long_enough(&self, filter: &str, len: usize, ratio: usize) -> Result<(), ChunkProblem> {
+        if len <= self.bytes.len().saturating_mul(ratio) {
+            return Ok(());
+        }
+        Err(ChunkProblem::Decode {
+            filter: filter.to_owned(),
+            message: format!("{} bytes cannot be those of {len}", self.bytes.len()),
+        })
     }
 
     /// Decompresses `bytes` to so many.
@@ -392,6 +411,20 @@ mod tests {
                 "{shorter} bytes"
             );
         }
+        // no room is made for what cannot be in so few bytes
+        for filter in [Filter::Deflate(4), Filter::Lzf] {
+            let most = usize::try_from(super::super::CHUNK_BYTES).unwrap();
+            assert!(matches!(
+                decoded(&[filter], 0, &stored, most),
+                Err(ChunkProblem::Decode { .. })
+            ));
+        }
+        let zeros = vec![0; 1 << 20];
+        let (_, shortest) = coded(&[Filter::Deflate(9)], &zeros);
+        assert_eq!(
+            decoded(&[Filter::Deflate(9)], 0, &shortest, zeros.len()),
+            Ok(zeros)
+        );
         assert!(matches!(
             decoded(&[], 0, &bytes, 399),
             Err(ChunkProblem::Length { .. })

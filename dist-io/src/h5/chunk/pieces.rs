@@ -23,16 +23,122 @@ struct Piece {
     len: usize,
 }
 
+/// The chunks along one dimension that hold elements of the part.
+#[derive(Clone, Debug)]
+enum Places {
+    /// Those of one run, which need not be listed.
+    Run {
+        global: u64,
+        local: usize,
+        len: usize,
+    },
+    /// Their coordinates, ascending, and the pieces in each.
+    List(Vec<(u64, Vec<Piece>)>),
+}
+
+/// The pieces of one chunk along a dimension.
+enum Pieces<'a> {
+    One([Piece; 1]),
+    Many(&'a [Piece]),
+}
+
+impl std::ops::Deref for Pieces<'_> {
+    type Target = [Piece];
+
+    fn deref(&self) -> &[Piece] {
+        match self {
+            Self::One(one) => one,
+            Self::Many(many) => many,
+        }
+    }
+}
+
+impl Places {
+    /// Cuts runs into chunks of `step` elements.
+    fn new(runs: impl Iterator<Item = dist_maps::Run>, step: usize) -> Self {
+        let mut runs = runs.peekable();
+        let Some(first) = runs.next() else {
+            return Self::List(Vec::new());
+        };
+        let index = |global: i64| u64::try_from(global).expect("it was checked to be in the array");
+        if runs.peek().is_none() {
+            return Self::Run {
+                global: index(first.global),
+                local: first.local,
+                len: first.len,
+            };
+        }
+        let mut places: BTreeMap<u64, Vec<Piece>> = BTreeMap::new();
+        for run in std::iter::once(first).chain(runs) {
+            let run = Self::Run {
+                global: index(run.global),
+                local: run.local,
+                len: run.len,
+            };
+            let count = usize::try_from(run.count(step)).expect("no more than its elements");
+            for at in 0..count {
+                let pieces = places.entry(run.coord(at, step)).or_default();
+                pieces.extend_from_slice(&run.pieces(at, step));
+            }
+        }
+        Self::List(places.into_iter().collect())
+    }
+
+    /// Number of chunks.
+    fn count(&self, step: usize) -> u64 {
+        match self {
+            Self::Run { len: 0, .. } => 0,
+            Self::Run { global, len, .. } => {
+                let step = step as u64;
+                (global + *len as u64 - 1) / step - global / step + 1
+            }
+            Self::List(list) => list.len() as u64,
+        }
+    }
+
+    /// A chunk's coordinate.
+    fn coord(&self, at: usize, step: usize) -> u64 {
+        match self {
+            Self::Run { global, .. } => global / step as u64 + at as u64,
+            Self::List(list) => list[at].0,
+        }
+    }
+
+    fn pieces(&self, at: usize, step: usize) -> Pieces<'_> {
+        match self {
+            Self::Run { global, local, len } => {
+                let within = usize::try_from(global % step as u64).expect("less than the step");
+                // positions of the run, counted from the beginning of its first chunk
+                let first = (at * step).max(within);
+                let end = (at + 1)
+                    .saturating_mul(step)
+                    .min(within.saturating_add(*len));
+                Pieces::One([Piece {
+                    in_chunk: first - at * step,
+                    local: local + (first - within),
+                    len: end - first,
+                }])
+            }
+            Self::List(list) => Pieces::Many(&list[at].1),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Axis {
-    /// The coordinates, ascending, of chunks that hold elements of the part, and the pieces in each.
-    places: Vec<(u64, Vec<Piece>)>,
+    places: Places,
     /// Elements along a chunk, and along the buffer.
     chunk: usize,
     stored: usize,
     /// Bytes between neighbours, in a chunk and in the buffer.
     chunk_stride: usize,
     local_stride: usize,
+}
+
+impl Axis {
+    fn pieces(&self, at: usize) -> Pieces<'_> {
+        self.places.pieces(at, self.chunk)
+    }
 }
 
 /// The chunks of a part, and what of each lies where in the rank's buffer.
@@ -59,27 +165,8 @@ impl ChunkPieces {
         };
         let mut axes = Vec::with_capacity(chunk.len());
         for (axis, &step) in axes_of(dim_data, extent)?.iter().zip(chunk) {
-            let mut places: BTreeMap<u64, Vec<Piece>> = BTreeMap::new();
-            for run in axis.runs() {
-                let mut global = u64::try_from(run.global).unwrap_or(0);
-                let (mut local, mut left) = (run.local, run.len);
-                while left > 0 {
-                    let place = global / step as u64;
-                    // less than `step`
-                    let in_chunk = usize::try_from(global % step as u64).unwrap_or(0);
-                    let len = left.min(step - in_chunk);
-                    places.entry(place).or_default().push(Piece {
-                        in_chunk,
-                        local,
-                        len,
-                    });
-                    global += len as u64;
-                    local += len;
-                    left -= len;
-                }
-            }
             axes.push(Axis {
-                places: places.into_iter().collect(),
+                places: Places::new(axis.runs(), step),
                 chunk: step,
                 stored: axis.stored(),
                 chunk_stride: 0,
@@ -88,7 +175,9 @@ impl ChunkPieces {
         }
         let count = axes
             .iter()
-            .try_fold(1_u64, |n, axis| n.checked_mul(axis.places.len() as u64))
+            .try_fold(1_u64, |n, axis| {
+                n.checked_mul(axis.places.count(axis.chunk))
+            })
             .ok_or_else(|| overflow.clone())?;
         if count > 0 {
             let (mut in_chunk, mut local) = (item, item);
@@ -119,8 +208,8 @@ impl ChunkPieces {
     pub(in crate::h5) fn at(&self, mut index: u64) -> Vec<usize> {
         let mut at = vec![0; self.axes.len()];
         for (at, axis) in at.iter_mut().zip(&self.axes).rev() {
-            let places = axis.places.len() as u64;
-            *at = usize::try_from(index % places).unwrap_or(0);
+            let places = axis.places.count(axis.chunk);
+            *at = usize::try_from(index % places).expect("no more chunks than elements in memory");
             index /= places;
         }
         at
@@ -129,13 +218,15 @@ impl ChunkPieces {
     /// A chunk's place in the grid of chunks.
     pub(in crate::h5) fn coords(&self, at: &[usize]) -> Vec<u64> {
         let coords = self.axes.iter().zip(at);
-        coords.map(|(axis, &at)| axis.places[at].0).collect()
+        coords
+            .map(|(axis, &at)| axis.places.coord(at, axis.chunk))
+            .collect()
     }
 
     /// Whether the part holds every element of a chunk.
     pub(in crate::h5) fn is_whole(&self, at: &[usize]) -> bool {
         self.axes.iter().zip(at).all(|(axis, &at)| {
-            let pieces = &axis.places[at].1;
+            let pieces = axis.pieces(at);
             pieces.iter().map(|piece| piece.len).sum::<usize>() == axis.chunk
         })
     }
@@ -145,7 +236,7 @@ impl ChunkPieces {
         let (depth, inner) = self.merged(at);
         match depth.checked_sub(1) {
             Some(axis) => {
-                let pieces = &self.axes[axis].places[at[axis]].1;
+                let pieces = self.axes[axis].pieces(at[axis]);
                 pieces.first().map_or(0, |piece| piece.len * inner)
             }
             None => inner,
@@ -167,7 +258,7 @@ impl ChunkPieces {
     fn merged(&self, at: &[usize]) -> (usize, usize) {
         let (mut depth, mut inner) = (self.axes.len(), self.item);
         while let Some(axis) = depth.checked_sub(1).map(|last| &self.axes[last]) {
-            match *axis.places[at[depth - 1]].1 {
+            match *axis.pieces(at[depth - 1]) {
                 [
                     Piece {
                         in_chunk: 0,
@@ -195,7 +286,7 @@ impl ChunkPieces {
         };
         let is_last = axis + 1 == at.len();
         let axis_of = &self.axes[axis];
-        for piece in &axis_of.places[place].1 {
+        for piece in &*axis_of.pieces(place) {
             if is_last {
                 let from = from + piece.in_chunk * inner;
                 f(from, to + piece.local * inner, piece.len * inner)?;
@@ -280,6 +371,23 @@ mod tests {
         let pieces = ChunkPieces::new(&DimData::new(vec![list]), &[4], 1, Extent::Stored).unwrap();
         assert_eq!(runs(&pieces, 0), (vec![0], vec![(3, 2, 1), (0, 3, 1)]));
         assert_eq!(runs(&pieces, 1), (vec![1], vec![(1, 0, 1), (0, 1, 1)]));
+    }
+
+    #[test]
+    fn chunks_of_one_run_are_not_listed() {
+        let size = 1_u64 << 40;
+        let block = DimDict::block(size, 2, 1, 3..size).unwrap();
+        let part = DimData::new(vec![block]);
+        let pieces = ChunkPieces::new(&part, &[2], 1, Extent::Stored).unwrap();
+        assert_eq!(pieces.count(), (size - 2) / 2);
+        assert_eq!(runs(&pieces, 0), (vec![1], vec![(1, 0, 1)]));
+        assert_eq!(runs(&pieces, 1), (vec![2], vec![(0, 1, 2)]));
+        let last = usize::try_from(size - 5).unwrap();
+        let number = pieces.count() - 1;
+        assert_eq!(
+            runs(&pieces, number),
+            (vec![size / 2 - 1], vec![(0, last, 2)])
+        );
     }
 
     #[test]

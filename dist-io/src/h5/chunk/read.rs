@@ -1,6 +1,7 @@
 //! Reading chunks: from where they lie, or through the library, and from there into a rank's buffer.
 
 use std::convert::Infallible;
+use std::num::NonZero;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
@@ -30,6 +31,8 @@ pub(in crate::h5) struct Open<'a> {
     pub(in crate::h5) file: &'a dyn SharedFile,
     /// The dataset, where this rank has it open: all have where the library has to find the chunks.
     pub(in crate::h5) library: Option<&'a hdf5::Dataset>,
+    /// Threads of this rank, where somebody said how many.
+    pub(in crate::h5) threads: Option<NonZero<usize>>,
 }
 
 /// Reads what every rank stores of a chunked dataset into its buffer, elements of `item` bytes. Collective.
@@ -55,7 +58,9 @@ pub(in crate::h5) fn load(
         item,
         extents: chunk.clone(),
         bytes,
-        threads: threads(comm.size()),
+        threads: open
+            .threads
+            .map_or_else(|| threads(comm.size()), NonZero::get),
     };
     let pieces = |dim_data: &DimData, extent| ChunkPieces::new(dim_data, &chunk, item, extent);
     let Some(distribution) = distribution else {

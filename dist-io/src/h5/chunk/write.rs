@@ -20,7 +20,7 @@ use crate::part::Extent;
 use crate::plan::LONG_RUN;
 use crate::{FileLayout, IoError, IoPlan, IoReport, Strategy};
 
-/// Bytes of chunks that all ranks together hold coded before rank 0 writes them; each rank at least one chunk.
+/// Bytes of chunks that rank 0 is sent at once, or one chunk. Chosen, not measured.
 const ROUND: usize = 64 << 20;
 
 /// Where the chunks go.
@@ -76,7 +76,7 @@ pub(in crate::h5) fn save(
             settle(comm, path, key, writer.in_place(*file, places, &mut report))?;
         }
         Target::Rank0(dataset) => {
-            let outcome = writer.by_rank_0(comm, filters, *dataset, &mut report)?;
+            let outcome = writer.by_rank_0(comm, ROUND, filters, *dataset, &mut report)?;
             settle(comm, path, key, outcome)?;
         }
     }
@@ -120,7 +120,7 @@ pub(in crate::h5) fn overwrite(
     if let (Some(places), true) = (&chunks.places, all.iter().all(|&raw| raw == 1)) {
         return settle(comm, path, key, writer.in_place(open.file, places, report));
     }
-    let outcome = writer.by_rank_0(comm, &chunks.filters, dataset, report)?;
+    let outcome = writer.by_rank_0(comm, ROUND, &chunks.filters, dataset, report)?;
     settle(comm, path, key, outcome)
 }
 
@@ -186,22 +186,35 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Codes chunks and sends them to rank 0, as many in a round as fit. Collective; what went wrong is returned when all is done,
+    /// Codes chunks and sends them to rank 0, no more than `most` bytes at once where that can be. Collective; what went wrong is returned when all is done,
     /// so that no rank waits for another in vain.
     fn by_rank_0(
         &self,
         comm: &(impl Communicator + ?Sized),
+        most: usize,
         filters: &[Filter],
         dataset: Option<&hdf5::Dataset>,
         report: &mut IoReport,
     ) -> Result<Result<(), Refusal>, IoError> {
         let (rank, ranks) = (comm.rank(), comm.size());
         let count = self.pieces.count();
-        let batch = (ROUND / ranks / self.bytes).max(1) as u64;
+        let batch = (most / ranks / self.bytes).max(1) as u64;
         let rounds = comm.all_reduce_value(count.div_ceil(batch), ReduceOp::Max)?;
         let threads = threads(ranks);
+        // where even one chunk of each is too much, they come a few ranks at a time
+        let at_once = (most / self.bytes).clamp(1, ranks);
+        let groups = if batch > 1 {
+            1
+        } else {
+            ranks.div_ceil(at_once)
+        };
         let mut outcome = Ok(());
         for round in 0..rounds {
+            // when one has failed, the others need not go on
+            let failed = u64::from(outcome.is_err());
+            if round > 0 && comm.all_reduce_value(failed, ReduceOp::Max)? > 0 {
+                break;
+            }
             let first = (round * batch).min(count);
             let end = first.saturating_add(batch).min(count);
             let mut coded = Vec::new();
@@ -221,21 +234,25 @@ impl Writer<'_> {
                 }
                 continue;
             }
-            let message = message(&coded);
-            if rank > 0 {
-                report.exchanged_bytes += message.len() as u64;
-            }
-            let Some(messages) = comm.gather_v(0, &message)? else {
-                continue;
-            };
-            report.exchanged_bytes += messages[1..].iter().map(|m| m.len() as u64).sum::<u64>();
-            if let (Some(dataset), Ok(())) = (dataset, &outcome) {
-                let write = |(coords, left_out, bytes): (Vec<u64>, u32, &[u8])| {
-                    self.hand_over(dataset, &coords, left_out, bytes)
+            let mut own = message(&coded);
+            drop(coded);
+            for group in 0..groups {
+                let mine = groups == 1 || rank / at_once == group;
+                let message = if mine {
+                    std::mem::take(&mut own)
+                } else {
+                    Vec::new()
                 };
-                outcome = messages
-                    .iter()
-                    .try_for_each(|message| opened(message, self.chunk.len()).try_for_each(write));
+                if rank > 0 {
+                    report.exchanged_bytes += message.len() as u64;
+                }
+                let Some(messages) = comm.gather_v(0, &message)? else {
+                    continue;
+                };
+                report.exchanged_bytes += messages[1..].iter().map(|m| m.len() as u64).sum::<u64>();
+                if let (Some(dataset), Ok(())) = (dataset, &outcome) {
+                    outcome = self.give(dataset, &messages);
+                }
             }
         }
         Ok(outcome)
@@ -260,6 +277,16 @@ impl Writer<'_> {
             ffi::write_chunk(dataset, &origin, left_out, another)?;
         }
         ffi::write_chunk(dataset, &origin, left_out, bytes)
+    }
+
+    /// Gives the chunks of messages to the library.
+    fn give(&self, dataset: &hdf5::Dataset, messages: &[Vec<u8>]) -> Result<(), Refusal> {
+        let write = |(coords, left_out, bytes): (Vec<u64>, u32, &[u8])| {
+            self.hand_over(dataset, &coords, left_out, bytes)
+        };
+        messages
+            .iter()
+            .try_for_each(|message| opened(message, self.chunk.len()).try_for_each(write))
     }
 
     /// The chunks of these numbers, coded. Local.
@@ -341,6 +368,47 @@ fn opened(mut rest: &[u8], ndim: usize) -> impl Iterator<Item = (Vec<u64>, u32, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_take_turns_where_chunks_are_large() {
+        let folder = tempfile::tempdir().unwrap();
+        let d = dist_maps::Distribution::over(3).shape([6]).block(0);
+        let d = d.build().unwrap();
+        // of 4 bytes a chunk: one of two ranks at once, one of each rank, all
+        for most in [8, 12, 1 << 20] {
+            let path = folder.path().join(format!("{most}.h5"));
+            dist_comm::ThreadComm::run(3, |comm| {
+                let dataset = (comm.rank() == 0).then(|| {
+                    let file = hdf5::File::create(&path).unwrap();
+                    let builder = file.new_dataset_builder().chunk(1).deflate(4);
+                    builder.empty::<i32>().shape(6).create("a").unwrap()
+                });
+                let first = 2 * i32::try_from(comm.rank()).unwrap();
+                let elements: Vec<u8> = (first..first + 2).flat_map(i32::to_ne_bytes).collect();
+                let dim_data = d.dim_data(comm.rank()).unwrap();
+                let writer = Writer {
+                    pieces: &ChunkPieces::new(&dim_data, &[1], 4, Extent::Owned).unwrap(),
+                    elements: &elements,
+                    shape: &[6],
+                    chunk: &[1],
+                    item: 4,
+                    bytes: 4,
+                    known: None,
+                };
+                let mut report = IoReport::begun(Strategy::Direct, 0);
+                let filters = [Filter::Deflate(4)];
+                let dataset = dataset.as_ref();
+                let outcome = writer.by_rank_0(comm, most, &filters, dataset, &mut report);
+                outcome?.unwrap();
+                assert_eq!(report.requests, 2);
+                if let Some(dataset) = dataset {
+                    assert_eq!(dataset.read_raw::<i32>().unwrap(), [0, 1, 2, 3, 4, 5]);
+                }
+                Ok::<_, IoError>(())
+            })
+            .unwrap();
+        }
+    }
 
     #[test]
     fn messages_come_apart_again() {

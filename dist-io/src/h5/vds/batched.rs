@@ -18,6 +18,8 @@ pub type Batch<T> = (HostArray<T>, Vec<u64>);
 /// Reads one dataset of an HDF5 file in chunks of `chunk_size` elements, in C order of the grid of chunks. Local: one rank, or a
 /// program without ranks.
 ///
+/// Read are datasets in one piece, and virtual ones; any other is refused, by [`Refusal::Storage`].
+///
 /// `key` is the full path of one array, as for [`from_file`](crate::legate::from_file), which says what is read of virtual
 /// datasets. Nothing is read yet; every [`next`](Iterator::next) gives a chunk and the offsets at which it belongs. Chunks at the
 /// upper edges are clipped: an axis of length 5 in chunks of 2 gives 2, 2, 1. A scalar is one chunk, of no dimension; an array
@@ -255,7 +257,9 @@ impl<T: Element> Batches<T> {
     /// # Errors
     /// [`IoError::Budget`] when there is no room for one.
     pub fn within(mut self, bytes: u64) -> Result<Self, IoError> {
-        let chunk = self.source.grid.bytes;
+        // the bytes of `bool` are looked at before they are elements
+        let copies = if T::TYPE == ElementType::Bool { 2 } else { 1 };
+        let chunk = self.source.grid.bytes.saturating_mul(copies);
         if chunk > bytes {
             return Err(IoError::Budget {
                 given: chunk,
@@ -353,6 +357,16 @@ impl<T: Element> Iterator for Batches<T> {
 }
 
 impl<T: Element> std::iter::FusedIterator for Batches<T> {}
+
+impl<T> Drop for Batches<T> {
+    /// Waits for the thread that reads ahead: it does not outlive what it reads for.
+    fn drop(&mut self) {
+        if let Some((_, thread)) = self.ahead.take() {
+            // what it read, or why it could not, nobody wants any more
+            let _ = thread.join();
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

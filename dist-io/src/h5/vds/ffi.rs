@@ -7,7 +7,8 @@ use std::ptr;
 
 use hdf5_metno::plist::DatasetCreate;
 use hdf5_metno::sync::sync;
-use hdf5_metno::{Dataset, Location};
+use hdf5_metno::{Dataset, Location, h5check};
+use hdf5_metno_sys::h5::herr_t;
 use hdf5_metno_sys::h5a::{
     H5Aclose, H5Acreate2, H5Aget_space, H5Aget_type, H5Aopen, H5Aread, H5Awrite,
 };
@@ -53,8 +54,9 @@ pub(super) fn mappings(how: &DatasetCreate) -> Result<Vec<Mapping>, Refusal> {
     let mut count = 0;
     // SAFETY: `id` is a property list that `how` keeps open, the library's lock is held, and `count` is a place for one number
     // (reference manual, H5Pget_virtual_count).
-    let status = sync(|| unsafe { H5Pget_virtual_count(id, &raw mut count) });
-    checked(i64::from(status), "count the mappings")?;
+    status("count the mappings", || unsafe {
+        H5Pget_virtual_count(id, &raw mut count)
+    })?;
     let mut mappings = Vec::new();
     for index in 0..count {
         // SAFETY: as above, `index` is below the count, and the pointer, if it is not null, is that of a buffer of the length
@@ -63,11 +65,9 @@ pub(super) fn mappings(how: &DatasetCreate) -> Result<Vec<Mapping>, Refusal> {
         // SAFETY: as above (H5Pget_virtual_dsetname).
         let dataset = text(|buf, len| unsafe { H5Pget_virtual_dsetname(id, index, buf, len) })?;
         // SAFETY: as above; the answer is a dataspace of its own (H5Pget_virtual_srcspace).
-        let source = sync(|| unsafe { H5Pget_virtual_srcspace(id, index) });
-        let source = Space::new(source)?;
+        let source = Space::new(|| unsafe { H5Pget_virtual_srcspace(id, index) })?;
         // SAFETY: as above (H5Pget_virtual_vspace).
-        let target = sync(|| unsafe { H5Pget_virtual_vspace(id, index) });
-        let target = Space::new(target)?;
+        let target = Space::new(|| unsafe { H5Pget_virtual_vspace(id, index) })?;
         mappings.push(Mapping {
             file,
             dataset,
@@ -93,16 +93,17 @@ pub(super) fn copy_attributes(from: &Dataset, to: &Location) -> Result<(), Refus
 fn copy_attribute(from: hid_t, to: hid_t, name: &CString) -> Result<(), Refusal> {
     // SAFETY: `from` is open for as long as the caller holds the dataset, the library's lock is held, and the name ends with a
     // zero byte (H5Aopen).
-    let opened = sync(|| unsafe { H5Aopen(from, name.as_ptr(), H5P_DEFAULT) });
-    let old = Attribute::new(opened, "open an attribute")?;
+    let old = Attribute::new("open an attribute", || unsafe {
+        H5Aopen(from, name.as_ptr(), H5P_DEFAULT)
+    })?;
     // SAFETY: `old` is open; the answer is a type of its own (H5Aget_type).
-    let ty = Type::new(sync(|| unsafe { H5Aget_type(old.0) }))?;
+    let ty = Type::new(|| unsafe { H5Aget_type(old.0) })?;
     // SAFETY: `old` is open; the answer is a dataspace of its own (H5Aget_space).
-    let space = Space::new(sync(|| unsafe { H5Aget_space(old.0) }))?;
+    let space = Space::new(|| unsafe { H5Aget_space(old.0) })?;
     // SAFETY: all four are open, and the name ends with a zero byte (H5Acreate2).
-    let made =
-        sync(|| unsafe { H5Acreate2(to, name.as_ptr(), ty.0, space.0, H5P_DEFAULT, H5P_DEFAULT) });
-    let new = Attribute::new(made, "make an attribute")?;
+    let new = Attribute::new("make an attribute", || unsafe {
+        H5Acreate2(to, name.as_ptr(), ty.0, space.0, H5P_DEFAULT, H5P_DEFAULT)
+    })?;
     // SAFETY: `space` is open (H5Sget_simple_extent_npoints).
     let points = sync(|| unsafe { H5Sget_simple_extent_npoints(space.0) });
     let points = usize::try_from(points).map_err(|_| failed("count the values of an attribute"))?;
@@ -123,11 +124,13 @@ fn copy_attribute(from: hid_t, to: hid_t, name: &CString) -> Result<(), Refusal>
     values.resize(words, 0);
     let buffer: *mut c_void = values.as_mut_ptr().cast();
     // SAFETY: `buffer` has room for `points` values of `size` bytes, as the type itself lays them out (H5Aread).
-    let status = sync(|| unsafe { H5Aread(old.0, ty.0, buffer) });
-    checked(i64::from(status), "read an attribute")?;
+    status("read an attribute", || unsafe {
+        H5Aread(old.0, ty.0, buffer)
+    })?;
     // SAFETY: the values are those that were just read, of the same type and as many (H5Awrite).
-    let status = sync(|| unsafe { H5Awrite(new.0, ty.0, buffer) });
-    let written = checked(i64::from(status), "write an attribute");
+    let written = status("write an attribute", || unsafe {
+        H5Awrite(new.0, ty.0, buffer)
+    });
     #[allow(
         deprecated,
         reason = "its successor is not in the oldest library that is supported"
@@ -142,9 +145,8 @@ fn copy_attribute(from: hid_t, to: hid_t, name: &CString) -> Result<(), Refusal>
 struct Space(hid_t);
 
 impl Space {
-    fn new(id: hid_t) -> Result<Self, Refusal> {
-        checked(id, "ask for a dataspace")?;
-        Ok(Self(id))
+    fn new(ask: impl FnOnce() -> hid_t) -> Result<Self, Refusal> {
+        opened("ask for a dataspace", ask).map(Self)
     }
 
     fn selected(&self) -> Result<Selected, Refusal> {
@@ -204,9 +206,8 @@ impl Drop for Space {
 struct Attribute(hid_t);
 
 impl Attribute {
-    fn new(id: hid_t, operation: &str) -> Result<Self, Refusal> {
-        checked(id, operation)?;
-        Ok(Self(id))
+    fn new(operation: &str, ask: impl FnOnce() -> hid_t) -> Result<Self, Refusal> {
+        opened(operation, ask).map(Self)
     }
 }
 
@@ -221,9 +222,8 @@ impl Drop for Attribute {
 struct Type(hid_t);
 
 impl Type {
-    fn new(id: hid_t) -> Result<Self, Refusal> {
-        checked(id, "ask for the type of an attribute")?;
-        Ok(Self(id))
+    fn new(ask: impl FnOnce() -> hid_t) -> Result<Self, Refusal> {
+        opened("ask for the type of an attribute", ask).map(Self)
     }
 }
 
@@ -247,12 +247,15 @@ fn text(ask: impl Fn(*mut c_char, usize) -> isize) -> Result<Vec<u8>, Refusal> {
     Ok(bytes)
 }
 
-fn checked(code: i64, operation: &str) -> Result<(), Refusal> {
-    if code < 0 {
-        Err(failed(operation))
-    } else {
-        Ok(())
-    }
+/// Calls the library under its lock; what it says of an error is asked for under the same one.
+fn status(operation: &str, call: impl FnOnce() -> herr_t) -> Result<(), Refusal> {
+    let called = sync(|| h5check(call()));
+    called.map(drop).map_err(Refusal::library(operation))
+}
+
+/// As [`status`], for a call that opens something.
+fn opened(operation: &str, call: impl FnOnce() -> hid_t) -> Result<hid_t, Refusal> {
+    sync(|| h5check(call())).map_err(Refusal::library(operation))
 }
 
 fn failed(operation: &str) -> Refusal {

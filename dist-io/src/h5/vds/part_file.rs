@@ -13,7 +13,7 @@ use super::{BOUNDS_ATTRIBUTE, SAVE_ATTRIBUTE};
 /// The name of the dataset in a part.
 pub(super) const PART_KEY: &str = "part";
 
-/// Where elements begin is a multiple of this, so that they can be read past the page cache.
+/// Where elements begin is a multiple of this, if they are as many bytes or more, so that they can be read past the page cache.
 const ALIGNMENT: u64 = 4096;
 
 /// The name of a rank's part in the folder of a save.

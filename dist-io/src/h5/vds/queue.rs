@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
+use std::io::{self, Write};
 use std::path::Path;
 
 use dap_protocol::{DistBuffer, DistributedArray, Element, HostArray, HostBuffer, LocalBuffer};
+use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 
 use super::super::Wanted;
@@ -23,7 +25,8 @@ use crate::{IoError, IoReport};
 ///
 /// No thread works in the background: collective calls on one communicator must come from one thread at a time, and only the
 /// program knows when it makes its own. So nothing is written between these calls, and **what is still queued when the queue is
-/// dropped is not written**: dropping is not collective, a rank that fails may do it alone.
+/// dropped is not written**, which a line on the standard error says: dropping is not collective, a rank that fails may do it
+/// alone. [`scope`](Self::scope) ends with a fence.
 ///
 /// ```
 /// use dap_protocol::{DistBuffer, HostArray};
@@ -62,6 +65,43 @@ impl<'c, C: Communicator + ?Sized> FileQueue<'c, C> {
             comm,
             jobs: VecDeque::new(),
         }
+    }
+
+    /// Calls `work` with an empty queue, and then carries out what is queued. Collective.
+    ///
+    /// ```
+    /// use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
+    /// use dist_comm::SingleComm;
+    /// use dist_io::legate::{FileQueue, from_file};
+    /// use dist_io::{IoError, Wanted};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("numbers.h5");
+    /// let comm = SingleComm::new();
+    /// let numbers = DistBuffer::new(DimData::new(vec![DimDict::whole(2)?]), HostArray::new(vec![2], vec![7_i8, 1])?)?;
+    /// FileQueue::scope(&comm, |queue| {
+    ///     queue.to_file_queued(&numbers, &path, "n");
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(from_file::<i8>(&path, "n", Wanted::AsSaved, &comm)?, numbers);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`IoError::Agreed`] when `work` fails on a rank, and nothing more is written then; those of [`fence`](Self::fence).
+    pub fn scope<R>(
+        comm: &'c C,
+        work: impl FnOnce(&mut Self) -> Result<R, IoError>,
+    ) -> Result<R, IoError> {
+        let mut queue = Self::new(comm);
+        let worked = work(&mut queue);
+        let worked = agree(comm, worked);
+        if worked.is_err() {
+            queue.jobs.clear();
+        }
+        let worked = worked?;
+        queue.fence()?;
+        Ok(worked)
     }
 
     /// Queues what [`to_file`](crate::legate::to_file) does, with a copy of the rank's part. Local; every rank queues the same saves in
@@ -146,6 +186,22 @@ fn owned(bytes: Cow<'_, [u8]>) -> Result<Cow<'static, [u8]>, IoError> {
         })?;
     copy.extend_from_slice(borrowed);
     Ok(Cow::Owned(copy))
+}
+
+impl<C: ?Sized> Drop for FileQueue<'_, C> {
+    fn drop(&mut self) {
+        if let Some(first) = self.jobs.front()
+            && !std::thread::panicking()
+        {
+            let saves = self.jobs.len();
+            let (path, name) = (first.path.display(), &first.name);
+            // nobody is left to tell when this fails
+            let _ = writeln!(
+                io::stderr(),
+                "dist-io: {saves} queued saves were not written, the first of them {path}:/{name}: no fence came after them"
+            );
+        }
+    }
 }
 
 impl<C: ?Sized> fmt::Debug for FileQueue<'_, C> {

@@ -24,7 +24,8 @@ use crate::publish::{Claim, Existing, behind_links};
 const COPIED: usize = 8 << 20;
 
 /// Writes one plain HDF5 file with everything that is in `path`: every virtual dataset becomes a contiguous one, with its names,
-/// attributes and elements; all else is copied as it is. Local: one rank, or a program without ranks.
+/// attributes and elements; all else is copied as it is. Object references to a virtual dataset lead nowhere afterwards, and its
+/// fill value is not kept. Local: one rank, or a program without ranks.
 ///
 /// Every part is checked before its elements are copied, as [`from_file`](crate::legate::from_file) does. Elements are copied in pieces, so
 /// memory does not depend on their number. `out` is replaced when the new file is complete and synced, and not touched before; it

@@ -39,8 +39,11 @@ use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, write_el
 /// part. A scalar, and an array without elements, is an ordinary dataset in the file itself.
 ///
 /// Folders on the way to `path` are made. Groups on the way to the dataset are made too. A file that is there keeps its other
-/// datasets: this one is added to a copy of it, which then replaces the file. **A dataset of this name is replaced**, whatever
-/// its shape and type; its parts are removed afterwards, so programs that still have it open lose them.
+/// datasets: this one is added to a copy of it, which then replaces the file; saves of one file wait for each other, and one that
+/// another program has open to write it is refused. **A dataset of this name is replaced**, whatever its shape and type
+/// ([`save_hdf5`](crate::save_hdf5) refuses a key that exists). Its parts are removed afterwards, unless another dataset of the
+/// file names them: who still reads the old file by this crate is told so ([`Refusal::Changed`]), while **the HDF5 library gives
+/// other programs fill values in their place**.
 ///
 /// Parts are written and synced first, each stamped with its save and its block; the file is renamed last. Whoever opens it, at
 /// any time and after any crash, finds the old dataset or the new one, whole. A killed save leaves a folder `<file>.<save>.parts`
@@ -49,7 +52,7 @@ use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, write_el
 /// Returns when all of this is done. Numbers in the report are those of this rank's part.
 ///
 /// # Errors
-/// The same on every rank; the file is then as it was. [`IoError::Hdf5`] with what is wrong with path or name (a folder, a file
+/// The same on every rank; the file is then as it was, unless the refusal is [`Refusal::Unsynced`]. [`IoError::Hdf5`] with what is wrong with path or name (a folder, a file
 /// that is no HDF5, a name that is a group's), [`IoError::Differ`] when ranks give different ones, or elements of different types;
 /// [`IoError::Protocol`] or [`IoError::Map`] when the parts are no array; [`IoError::NoHdf5Type`];
 /// [`IoError::Uncovered`] when no rank holds some index; [`IoError::Agreed`] and [`IoError::Comm`] when a rank fails by itself.
