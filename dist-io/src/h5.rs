@@ -5,6 +5,7 @@
 //! thread ranks and MPI ranks do the same, and no lock of the library is held while elements move.
 
 mod append;
+pub(crate) mod array;
 mod attribute;
 mod chunk;
 mod create;
@@ -21,9 +22,11 @@ mod open;
 mod reader;
 mod refusal;
 mod save;
+mod series;
 mod source;
 mod together;
 mod types;
+pub(crate) mod tree;
 mod vds;
 mod verify;
 mod walk;
@@ -31,6 +34,7 @@ mod way;
 mod writer;
 
 pub use append::Series;
+pub use array::{Expr, Fragments, H5Any, H5Array, HostBytes, Number, Operand, open_dset};
 pub use attribute::{AttributeNumbers, AttributeValue};
 pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};
@@ -42,6 +46,8 @@ pub use mpio::{Causes, CollectiveIo, IoMode};
 pub use reader::Hdf5Reader;
 pub use refusal::Refusal;
 pub use save::{SaveHdf5, save_hdf5};
+pub use series::{FileSeries, file_series};
+pub use tree::{H5Node, Tree, TreeFilter, open_with};
 pub use types::{Field, FieldType, Record, load_hdf5_records};
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
 pub use verify::{Verified, verify};

@@ -5,7 +5,8 @@
 //! element size ─┼─► IoPlan ─► read_elements, write_elements ─► one file     any file whose elements lie in one piece
 //! file layout  ─┘                        ▲
 //!                                        ├── save_hdf5, load_hdf5             HDF5 datasets (feature `hdf5`)
-//!                                        └── to_file, from_file               the same, a file for each rank
+//!                                        ├── to_file, from_file               the same, a file for each rank
+//!                                        └── open_dset                        the same, lazily: slices, fragments, arithmetic
 //! ```
 //!
 //! - A plan is pure: it says for every rank which bytes of the file are its own, and whether it goes there by itself or by an
@@ -27,7 +28,8 @@
 //!   is not replaced. Saves of one file wait for each other.
 //!
 //! # Features
-//! - `hdf5`: `SaveHdf5`, `LoadHdf5`, `inspect_hdf5` and so on, and Legate's calls in `legate`, by any HDF5 library, a serial one too.
+//! - `hdf5`: `SaveHdf5`, `LoadHdf5`, `inspect_hdf5` and so on, lazy handles (`open_dset`, `H5Array`), and Legate's calls in `legate`, by any HDF5
+//!   library, a serial one too.
 //! - `hdf5-mpio`: `Way::Mpio`, parallel HDF5 with collective transfers among MPI processes.
 //! - `mpi`: the tests under `mpirun`.
 //! - `cli`: the command `dap`; nothing of it is in the library.
@@ -51,13 +53,16 @@ pub use error::IoError;
 pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
-    AttributeNumbers, AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Field,
-    FieldType, Hdf5Reader, Hdf5Writer, Limits, LoadHdf5, ParseWriteModeError, Record, Refusal,
-    SaveHdf5, Series, Storage, Verified, Wanted, Way, WriteMode, datasets_hdf5, inspect_hdf5,
-    load_hdf5, load_hdf5_records, save_hdf5, verify,
+    AttributeNumbers, AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Expr, Field,
+    FieldType, FileSeries, Fragments, H5Any, H5Array, H5Node, Hdf5Reader, Hdf5Writer, HostBytes, Limits,
+    LoadHdf5, Number, Operand, ParseWriteModeError, Record, Refusal, SaveHdf5, Series, Storage, Tree,
+    TreeFilter, Verified, Wanted, Way, WriteMode, datasets_hdf5, file_series, inspect_hdf5, load_hdf5,
+    load_hdf5_records, open_dset, open_with, save_hdf5, verify,
 };
 #[cfg(feature = "hdf5-mpio")]
 pub use h5::{Causes, CollectiveIo, IoMode};
+#[cfg(feature = "hdf5")]
+pub use h5::{array::create, tree::open};
 pub use layout::FileLayout;
 pub use part::{FilePart, FileRun, FileRuns};
 pub use plan::{Chunk, Chunks, Direction, Explanation, IoPlan, RankVolume, Strategy};

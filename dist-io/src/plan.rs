@@ -11,6 +11,8 @@ mod chunks;
 mod explain;
 mod slabs;
 mod survey;
+#[cfg(feature = "hdf5")]
+pub(crate) mod window;
 
 use std::fmt;
 
@@ -291,7 +293,7 @@ fn check_chunk(layout: &FileLayout, ndim: usize) -> Result<(), IoError> {
 }
 
 /// The same distribution with axes that do not wrap around.
-fn straight(distribution: &Distribution) -> Result<Distribution, MapError> {
+pub(crate) fn straight(distribution: &Distribution) -> Result<Distribution, MapError> {
     let axes = distribution.axes().iter().cloned();
     let axes = axes.map(|axis| {
         if axis.is_periodic() {

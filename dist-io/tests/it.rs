@@ -14,6 +14,12 @@ mod plan;
 mod support;
 
 #[cfg(feature = "hdf5")]
+#[path = "it/array.rs"]
+mod array;
+#[cfg(feature = "hdf5")]
+#[path = "support/arrays.rs"]
+mod arrays;
+#[cfg(feature = "hdf5")]
 #[path = "it/beside.rs"]
 mod beside;
 #[cfg(feature = "hdf5")]
@@ -49,6 +55,9 @@ mod parts;
 #[cfg(feature = "hdf5")]
 #[path = "it/python.rs"]
 mod python;
+#[cfg(feature = "hdf5")]
+#[path = "it/python_handles.rs"]
+mod python_handles;
 #[cfg(feature = "hdf5")]
 #[path = "it/python_parts.rs"]
 mod python_parts;

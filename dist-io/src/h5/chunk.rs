@@ -26,7 +26,7 @@ use super::dataset::how;
 pub(super) use filter::{Filter, filter_names, filters_of};
 pub(super) use grow::{Grown, Known, Rows};
 pub(super) use read::{Open, load};
-pub(super) use write::{Target, save};
+pub(super) use write::{Target, overwrite, save};
 
 /// Bytes that a chunk may have: HDF5's limit is 4 GiB, less one.
 pub(super) const CHUNK_BYTES: u64 = u32::MAX as u64;
@@ -115,6 +115,31 @@ impl Chunks {
         fill: Vec<u8>,
     ) -> Result<Self, Refusal> {
         Self::listing(LISTED_TO_READ, file, dataset, shape, fill)
+    }
+
+    /// Those of a dataset that is there and is written to; a refusal where that cannot be done without the library.
+    pub(super) fn to_overwrite(
+        file: &hdf5::File,
+        dataset: &hdf5::Dataset,
+        shape: &[u64],
+        fill: Vec<u8>,
+    ) -> Result<Self, Refusal> {
+        let chunks = Self::listing(LISTED_TO_WRITE, file, dataset, shape, fill)?;
+        if chunks.by_library {
+            filter::filters_of(&how(dataset)?)?; // says which filter it is
+        }
+        let cannot = |storage: String| Refusal::Overwrite { storage };
+        if chunks.raw_edges && !chunks.filters.is_empty() {
+            return Err(cannot(
+                "in chunks, those at the edges without filters".to_owned(),
+            ));
+        }
+        if chunks.places.is_none() {
+            return Err(cannot(format!(
+                "in more than {LISTED_TO_WRITE} chunks, or behind a user block"
+            )));
+        }
+        Ok(chunks)
     }
 
     /// The places that were made for those of a dataset, ascending by number.

@@ -6,7 +6,7 @@ use hdf5_metno::plist::DatasetCreate;
 use hdf5_metno::sync::sync;
 use hdf5_metno::{Dataset, Dataspace, Datatype, h5check};
 use hdf5_metno_sys::h5::{herr_t, hsize_t};
-use hdf5_metno_sys::h5d::{H5D_fill_value_t, H5Dread, H5Dread_chunk1, H5Dwrite_chunk};
+use hdf5_metno_sys::h5d::{H5D_fill_value_t, H5Dread, H5Dread_chunk1, H5Dwrite, H5Dwrite_chunk};
 use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5o::H5O_info1_t;
 use hdf5_metno_sys::h5p::{H5P_DEFAULT, H5Pfill_value_defined, H5Pget_fill_value};
@@ -169,6 +169,29 @@ pub(super) fn read_box(
         h5check(unsafe { H5Dread(id, ty, memory, file, H5P_DEFAULT, bytes.as_mut_ptr().cast()) })
     });
     read.map(drop).map_err(Refusal::library("read a chunk"))
+}
+
+/// Writes one element, those that `file` selects, through the library, which makes room for all elements where there is none yet.
+pub(super) fn write_one(
+    dataset: &Dataset,
+    ty: &Datatype,
+    (file, memory): (&Dataspace, &Dataspace),
+    bytes: &[u8],
+) -> Result<(), Refusal> {
+    if bytes.len() != ty.size() || memory.size() != 1 {
+        return Err(Refusal::Memory {
+            bytes: bytes.len() as u64,
+        });
+    }
+    let (id, ty, file, memory) = (dataset.id(), ty.id(), file.id(), memory.id());
+    let written = sync(|| {
+        // SAFETY: all four are kept open, the library's lock is held, and `bytes` is one element of the type, as many as the space in
+        // memory has (reference manual, H5Dwrite).
+        h5check(unsafe { H5Dwrite(id, ty, memory, file, H5P_DEFAULT, bytes.as_ptr().cast()) })
+    });
+    written
+        .map(drop)
+        .map_err(Refusal::library("make room for the elements"))
 }
 
 /// Gives a chunk to the library as it goes to the file; `origin` is its first element.

@@ -341,7 +341,7 @@ pub(super) fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T
 }
 
 /// Checks that bytes are values of `bool`. Collective.
-fn check_values(
+pub(super) fn check_values(
     comm: &(impl Communicator + ?Sized),
     bytes: &[u8],
     element: ElementType,

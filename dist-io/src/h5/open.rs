@@ -6,6 +6,8 @@ use std::path::Path;
 
 use hdf5_metno as hdf5;
 use hdf5_metno::file::FileBuilder;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::Refusal;
 
@@ -21,7 +23,25 @@ pub(super) fn to_read(path: &Path) -> Result<hdf5::File, Refusal> {
     opened.map_err(|error| not_opened(path, error))
 }
 
-/// Opens a file that only this process knows of, to add to it.
+/// Keeps other programs from a file that is changed in place, as long as it lives; `None` where the file system has no locks, or where
+/// the library takes its own, which it cannot be kept from. A process that is started meanwhile does not inherit it.
+pub(super) fn alone(path: &Path) -> Result<Option<File>, Refusal> {
+    let file = File::options().read(true).write(true).open(path);
+    let file = file.map_err(Refusal::os("open"))?;
+    if !cfg!(hdf5_file_locking) {
+        return Ok(None);
+    }
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Err(Refusal::Locked {
+            message: "another program has it open".to_owned(),
+        }),
+        Err(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(None),
+        Err(error) => Err(Refusal::os("lock")(error.into())),
+    }
+}
+
+/// Opens a file that only this process knows of, or has locked, to add to it.
 pub(super) fn private(path: &Path) -> Result<hdf5::File, Refusal> {
     let file = unlocked().open_rw(path);
     file.map_err(|error| not_opened(path, error))

@@ -108,6 +108,39 @@ pub enum Refusal {
         /// How they may be.
         allowed: String,
     },
+    /// The datasets of a group have different shapes, so they are no array of structures.
+    #[error("most members are {shape}, but {}", members_text(others))]
+    Leaves {
+        /// The shape that most have.
+        shape: String,
+        /// Names and shapes of the others.
+        others: Vec<(String, String)>,
+    },
+    /// A dataset of a group that cannot be a member of a tree.
+    #[error("the member {name:?}: {refusal}")]
+    Member {
+        /// Its name in the group.
+        name: String,
+        /// What is wrong with it.
+        refusal: Box<Refusal>,
+    },
+    /// A pattern that is not the name of a series of files.
+    #[error("this is no series of files: {message}")]
+    Series {
+        /// Why not.
+        message: String,
+    },
+    /// The dataset is another one than when the handle was opened: its byte order or its chunks differ.
+    #[error("the dataset is stored in another way than when it was opened: open it again")]
+    Replaced,
+    /// Elements that cannot be written in place.
+    #[error(
+        "the elements are stored {storage}; assigned to are contiguous datasets, and chunked ones of at most 4096 chunks"
+    )]
+    Overwrite {
+        /// How they are stored.
+        storage: String,
+    },
     /// Chunks went through a filter that neither this crate nor the library can undo.
     #[error(
         "the chunks went through the filter {name} (number {number}), which is not there; undone are shuffle, deflate, \
@@ -274,6 +307,14 @@ impl Refusal {
             message: error.to_string(),
         }
     }
+}
+
+fn members_text(members: &[(String, String)]) -> String {
+    let members = members.iter();
+    let members: Vec<_> = members
+        .map(|(name, shape)| format!("{name} is {shape}"))
+        .collect();
+    members.join(", ")
 }
 
 fn offset_text(offset: Option<u64>) -> String {

@@ -252,6 +252,12 @@ impl SaveHdf5 {
         #[cfg(feature = "hdf5-mpio")]
         if self.way == Way::Mpio {
             mpio::check(comm)?;
+            if self.record.is_some() {
+                return Err(refused(path, key, Refusal::Storage {
+                    storage: "as records".to_owned(),
+                    allowed: "as plain elements by parallel HDF5".to_owned(),
+                }));
+            }
         }
         if !element::has_type(element) {
             return Err(IoError::NoHdf5Type { element });

@@ -2,6 +2,8 @@
 
 #[path = "../../examples/hdf5_batched_read.rs"]
 mod hdf5_batched_read;
+#[path = "../../examples/hdf5_lazy.rs"]
+mod hdf5_lazy;
 #[path = "../../examples/hdf5_roundtrip.rs"]
 mod hdf5_roundtrip;
 
@@ -14,4 +16,9 @@ fn round_trip() {
 #[test]
 fn batched_read() {
     hdf5_batched_read::main().unwrap();
+}
+
+#[test]
+fn lazy() {
+    hdf5_lazy::main().unwrap();
 }

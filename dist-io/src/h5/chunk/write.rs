@@ -10,9 +10,9 @@ use hdf5_metno as hdf5;
 
 use super::filter::{Filter, reserve};
 use super::pieces::ChunkPieces;
-use super::read::{own, refused};
+use super::read::{Open, own, refused};
 use super::threads::{in_threads, locked, threads};
-use super::{Place, in_memory, number, origin};
+use super::{Chunks, Place, in_memory, number, origin};
 use crate::execute::{NO_EXCHANGE, exchange, room};
 use crate::h5::together::settle;
 use crate::h5::{Refusal, ffi};
@@ -69,6 +69,7 @@ pub(in crate::h5) fn save(
         chunk,
         item,
         bytes,
+        known: None,
     };
     match target {
         Target::Places(file, places) => {
@@ -83,6 +84,46 @@ pub(in crate::h5) fn save(
     Ok(report)
 }
 
+/// Writes whole chunks of a dataset that is there, `elements` being those of `dim_data`, which no other rank has chunks of. Rank 0
+/// has the dataset open; the file is that of all ranks. Collective.
+pub(in crate::h5) fn overwrite(
+    comm: &(impl Communicator + ?Sized),
+    open: &Open<'_>,
+    dataset: Option<&hdf5::Dataset>,
+    chunks: &Chunks,
+    (dim_data, item): (&DimData, usize),
+    elements: &[u8],
+    report: &mut IoReport,
+) -> Result<(), IoError> {
+    let (path, key) = (open.path, open.key);
+    let shaped = in_memory(&chunks.chunk, chunks.shape.len(), item);
+    let (extents, bytes) = settle(comm, path, key, shaped)?;
+    let pieces = agree(
+        comm,
+        ChunkPieces::new(dim_data, &extents, item, Extent::Owned),
+    )?;
+    let writer = Writer {
+        pieces: &pieces,
+        elements,
+        shape: &chunks.shape,
+        chunk: &chunks.chunk,
+        item,
+        bytes,
+        known: Some(chunks),
+    };
+    let has_place = |index| {
+        let place = chunks.place(&pieces.coords(&pieces.at(index)));
+        place.is_some_and(|place| place.len == bytes as u64)
+    };
+    let raw = chunks.filters.is_empty() && (0..pieces.count()).all(has_place);
+    let all = comm.all_gather_value(u8::from(raw))?;
+    if let (Some(places), true) = (&chunks.places, all.iter().all(|&raw| raw == 1)) {
+        return settle(comm, path, key, writer.in_place(open.file, places, report));
+    }
+    let outcome = writer.by_rank_0(comm, ROUND, &chunks.filters, dataset, report)?;
+    settle(comm, path, key, outcome)
+}
+
 /// How one rank writes chunks.
 struct Writer<'a> {
     pieces: &'a ChunkPieces,
@@ -92,6 +133,8 @@ struct Writer<'a> {
     item: usize,
     /// Bytes of a chunk.
     bytes: usize,
+    /// The chunks that are there, where some may be.
+    known: Option<&'a Chunks>,
 }
 
 impl Writer<'_> {
@@ -186,8 +229,7 @@ impl Writer<'_> {
             if ranks == 1 {
                 if let (Some(dataset), Ok(())) = (dataset, &outcome) {
                     outcome = coded.iter().try_for_each(|coded| {
-                        let origin = origin(self.chunk, &coded.coords);
-                        ffi::write_chunk(dataset, &origin, coded.left_out, &coded.bytes)
+                        self.hand_over(dataset, &coded.coords, coded.left_out, &coded.bytes)
                     });
                 }
                 continue;
@@ -216,10 +258,31 @@ impl Writer<'_> {
         Ok(outcome)
     }
 
+    /// Gives a chunk to the library. The library (1.10 at least) keeps the mask of a chunk that is written again in the same length: then one of
+    /// another length goes before it.
+    fn hand_over(
+        &self,
+        dataset: &hdf5::Dataset,
+        coords: &[u64],
+        left_out: u32,
+        bytes: &[u8],
+    ) -> Result<(), Refusal> {
+        let origin = origin(self.chunk, coords);
+        let known = self.known.and_then(|chunks| chunks.place(coords));
+        if known.is_some_and(|old| old.len == bytes.len() as u64 && old.left_out != left_out) {
+            let another = match bytes.split_last() {
+                Some((_, shorter)) if !shorter.is_empty() => shorter,
+                _ => &[0, 0],
+            };
+            ffi::write_chunk(dataset, &origin, left_out, another)?;
+        }
+        ffi::write_chunk(dataset, &origin, left_out, bytes)
+    }
+
     /// Gives the chunks of messages to the library.
     fn give(&self, dataset: &hdf5::Dataset, messages: &[Vec<u8>]) -> Result<(), Refusal> {
         let write = |(coords, left_out, bytes): (Vec<u64>, u32, &[u8])| {
-            ffi::write_chunk(dataset, &origin(self.chunk, &coords), left_out, bytes)
+            self.hand_over(dataset, &coords, left_out, bytes)
         };
         messages
             .iter()
@@ -330,6 +393,7 @@ mod tests {
                     chunk: &[1],
                     item: 4,
                     bytes: 4,
+                    known: None,
                 };
                 let mut report = IoReport::begun(Strategy::Direct, 0);
                 let filters = [Filter::Deflate(4)];
