@@ -23,6 +23,8 @@ use super::chunk::{self, CHUNK_BYTES, Chunks, Filter, LISTED_TO_WRITE, Place, Ta
 use super::create::{check_free, close, contiguous, describe, extents, offset_of, shaped};
 #[cfg(feature = "hdf5-mpio")]
 use super::mpio;
+#[cfg(feature = "hdf5-mpio")]
+use super::together::refused;
 use super::together::{by_rank_0, names, same};
 use super::types::Record;
 use super::{
