@@ -50,7 +50,13 @@ fn asked() -> Option<Vec<&'static Case>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
-        [] => Some(cases::CASES.iter().chain(parts::CASES).chain(arrays::CASES).collect()),
+        [] => Some(
+            cases::CASES
+                .iter()
+                .chain(parts::CASES)
+                .chain(arrays::CASES)
+                .collect(),
+        ),
         #[cfg(feature = "hdf5-mpio")]
         ["--parallel"] => Some(mpio::CASES.iter().collect()),
         #[cfg(feature = "hdf5-mpio")]

@@ -255,10 +255,14 @@ impl SaveHdf5 {
         if self.way == Way::Mpio {
             mpio::check(comm)?;
             if self.record.is_some() {
-                return Err(refused(path, key, Refusal::Storage {
-                    storage: "as records".to_owned(),
-                    allowed: "as plain elements by parallel HDF5".to_owned(),
-                }));
+                return Err(refused(
+                    path,
+                    key,
+                    Refusal::Storage {
+                        storage: "as records".to_owned(),
+                        allowed: "as plain elements by parallel HDF5".to_owned(),
+                    },
+                ));
             }
         }
         if !element::has_type(element) {

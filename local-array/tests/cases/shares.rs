@@ -215,7 +215,9 @@ fn shares_of_products_in_grids_of_fewer_ranks(comm: &dyn Communicator) -> Outcom
         let mut bounds: Vec<u64> = (0..=places).map(|i| (i * k / places) as u64).collect();
         bounds.resize(ranks + 1, k as u64);
         let over = |shape| Distribution::over(ranks).shape(shape);
-        let row = over([1, k as u64]).block_bounds(1, bounds.clone()).build()?;
+        let row = over([1, k as u64])
+            .block_bounds(1, bounds.clone())
+            .build()?;
         let column = over([k as u64, 1]).block_bounds(0, bounds).build()?;
         ensure(ranks == 1 || column.drop_empty() != column, || {
             format!("{column:?} has a rank too many")
@@ -250,8 +252,14 @@ fn shares_of_products_of_rows_that_are_no_whole(comm: &dyn Communicator) -> Outc
     let b = over([k, 1]).block(0).build()?;
     let b = LocalArray::<f64, Ix2, _>::from_fn(&b, comm, right)?;
     for (lists, d) in [
-        (&lacking, over([2, k]).unstructured(0, lacking.clone()).build()?),
-        (&free, over([2, k]).unstructured_free(0, free.clone()).build()?),
+        (
+            &lacking,
+            over([2, k]).unstructured(0, lacking.clone()).build()?,
+        ),
+        (
+            &free,
+            over([2, k]).unstructured_free(0, free.clone()).build()?,
+        ),
     ] {
         let a = LocalArray::<f64, Ix2, _>::from_fn(&d, comm, left)?;
         let exact = a.reproducible().dot(&b);
@@ -267,7 +275,11 @@ fn shares_of_products_of_rows_that_are_no_whole(comm: &dyn Communicator) -> Outc
                 terms.sum::<f64>()
             });
             let (found, wanted) = (product.local(), wanted.collect::<Vec<_>>());
-            same(found.iter().copied().collect::<Vec<_>>(), wanted, &format!("{d:?}"))?;
+            same(
+                found.iter().copied().collect::<Vec<_>>(),
+                wanted,
+                &format!("{d:?}"),
+            )?;
         }
     }
     Ok(())
