@@ -116,9 +116,9 @@ pub enum Refusal {
         /// Names and shapes of the others.
         others: Vec<(String, String)>,
     },
-    /// A dataset of a group that cannot be a member of a tree.
-    #[error("the member {name:?}: {refusal}")]
-    Member {
+    /// A dataset of a group that cannot be a leaf of a tree.
+    #[error("the leaf {name:?}: {refusal}")]
+    Leaf {
         /// Its name in the group.
         name: String,
         /// What is wrong with it.

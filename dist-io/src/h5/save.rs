@@ -309,34 +309,10 @@ impl SaveHdf5 {
             let words = bytes.to_mut().chunks_exact_mut(element.word_size());
             words.for_each(<[u8]>::reverse);
         }
-        let open = |path: &[u8]| {
-            let path = Path::new(OsStr::from_bytes(path));
-            comm.open_shared(path, FileMode::ReadWrite)
-        };
-        let report = match begun.room {
-            #[cfg(feature = "hdf5-mpio")]
-            _ if self.way == Way::Mpio => {
-                let file = Path::new(OsStr::from_bytes(&begun.path));
-                mpio::write(comm, mpio::Named::new(path, key, file), &plan, &bytes)?
-            }
-            Room::At(offset) => {
-                let file = open(&begun.path)?;
-                let report = write_elements(comm, &*file, offset, &plan, &bytes)?;
-                file.sync()?;
-                report
-            }
-            Room::Places(places) => {
-                let file = open(&begun.path)?;
-                let target = Target::Places(&*file, places);
-                let report = chunk::save(comm, (path, key), &plan, &filters, &target, &bytes)?;
-                file.sync()?;
-                report
-            }
-            Room::Library => {
-                let target = Target::Rank0(made.as_ref().map(|(_, dataset)| dataset));
-                chunk::save(comm, (path, key), &plan, &filters, &target, &bytes)?
-            }
-        };
+        let made_here = made.as_ref().map(|(_, dataset)| dataset);
+        let file = Path::new(OsStr::from_bytes(&begun.path));
+        let to = (file, begun.room, made_here);
+        let report = self.write(comm, to, (&plan, &filters), &bytes)?;
         by_rank_0(comm, path, "", || match made.take() {
             Some((file, dataset)) => close(file, dataset),
             None => Ok(()),
@@ -354,6 +330,41 @@ impl SaveHdf5 {
             Ok(pending.take().ok_or_else(missing)?.publish()?)
         })?;
         Ok(report)
+    }
+
+    /// Puts the elements into the file that rank 0 has made. Collective.
+    fn write(
+        &self,
+        comm: &(impl Communicator + ?Sized),
+        (to, room, made): (&Path, Room, Option<&Dataset>),
+        (plan, filters): (&IoPlan, &[Filter]),
+        bytes: &[u8],
+    ) -> Result<IoReport, IoError> {
+        let (path, key) = (self.path.as_path(), self.key.as_str());
+        let open = || comm.open_shared(to, FileMode::ReadWrite);
+        Ok(match room {
+            #[cfg(feature = "hdf5-mpio")]
+            _ if self.way == Way::Mpio => {
+                mpio::write(comm, mpio::Named::new(path, key, to), plan, bytes)?
+            }
+            Room::At(offset) => {
+                let file = open()?;
+                let report = write_elements(comm, &*file, offset, plan, bytes)?;
+                file.sync()?;
+                report
+            }
+            Room::Places(places) => {
+                let file = open()?;
+                let target = Target::Places(&*file, places);
+                let report = chunk::save(comm, (path, key), plan, filters, &target, bytes)?;
+                file.sync()?;
+                report
+            }
+            Room::Library => {
+                let target = Target::Rank0(made);
+                chunk::save(comm, (path, key), plan, filters, &target, bytes)?
+            }
+        })
     }
 
     /// What ranks have to agree on beside path, key and mode.

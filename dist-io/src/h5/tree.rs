@@ -317,7 +317,7 @@ fn chosen(
                 skipped.insert(name, refusal.to_string());
             }
             Err(refusal) => {
-                return Err(Refusal::Member {
+                return Err(Refusal::Leaf {
                     name,
                     refusal: Box::new(refusal),
                 });

@@ -19,7 +19,7 @@ use crate::execute::{exchange, room};
 use crate::h5::load::{check_values, zeros};
 use crate::h5::source::{Body, Source, TURNS, is_changed};
 use crate::h5::vds::MosaicFile;
-use crate::h5::{ByteOrder, Refusal};
+use crate::h5::{ByteOrder, Refusal, Way};
 use crate::part::Extent;
 use crate::plan::straight;
 use crate::plan::window::Selection;
@@ -113,7 +113,8 @@ fn read_in_order(
             outcome
         }
         Body::Here(_) | Body::Nowhere(_) | Body::Chunks(_) => {
-            return source.read(comm, dim_data, None, bytes);
+            let read = source.read(comm, dim_data, None, bytes, Way::default());
+            return read.map(drop);
         }
     };
     Ok(agree(comm, outcome)?)
