@@ -2,11 +2,16 @@
 //! sign), fill values, elements of any type, and chunks as they are in the file.
 #![expect(unsafe_code, reason = "calls of the HDF5 C library")]
 
+use std::os::fd::{BorrowedFd, RawFd};
+use std::ptr;
+
+use hdf5_metno::file::FileDriver;
 use hdf5_metno::plist::DatasetCreate;
 use hdf5_metno::sync::sync;
 use hdf5_metno::{Dataset, Dataspace, Datatype, h5check};
 use hdf5_metno_sys::h5::{herr_t, hsize_t};
 use hdf5_metno_sys::h5d::{H5D_fill_value_t, H5Dread, H5Dread_chunk1, H5Dwrite, H5Dwrite_chunk};
+use hdf5_metno_sys::h5f::H5Fget_vfd_handle;
 use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5o::H5O_info1_t;
 use hdf5_metno_sys::h5p::{H5P_DEFAULT, H5Pfill_value_defined, H5Pget_fill_value};
@@ -15,6 +20,7 @@ use hdf5_metno_sys::h5t::{
     H5T_class_t, H5Tclose, H5Tdetect_class, H5Tget_ebias, H5Tget_fields, H5Tget_member_type,
     H5Tget_offset, H5Tget_precision, H5Tset_fields, H5Tset_precision, H5Tset_size,
 };
+use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::{ChunkProblem, Refusal};
 
@@ -27,6 +33,34 @@ unsafe extern "C" {
     ) -> herr_t;
     // In every library since 1.8, and under this name since 1.10.3.
     fn H5Oget_info1(object: hid_t, info: *mut H5O_info1_t) -> herr_t;
+}
+
+/// The file descriptor behind an open file, where the library reads it as POSIX has it; `None` where it does otherwise.
+pub(super) fn descriptor(file: &hdf5_metno::File) -> Option<RawFd> {
+    let access = file.access_plist().ok()?;
+    if !matches!(access.get_driver(), Ok(FileDriver::Sec2)) {
+        return None;
+    }
+    let (id, mut handle) = (file.id(), ptr::null_mut());
+    // SAFETY: `id` is a file that `file` keeps open, `handle` has room for one pointer, and the library's lock is held (reference
+    // manual, H5Fget_vfd_handle).
+    let outcome = sync(|| unsafe { H5Fget_vfd_handle(id, H5P_DEFAULT, &raw mut handle) });
+    if outcome < 0 || handle.is_null() {
+        return None;
+    }
+    // SAFETY: of this driver the handle is the address of its descriptor, an `int` that lives as long as the file is open.
+    Some(unsafe { *handle.cast::<RawFd>() })
+}
+
+/// Lets no process that is started from now on inherit an open file, and with it the lock that the library has on it.
+pub(super) fn close_on_exec(file: &hdf5_metno::File) {
+    let Some(descriptor) = descriptor(file) else {
+        return;
+    };
+    // SAFETY: the descriptor is that of `file`, which is open until this returns.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    // A file that is inherited nevertheless is one that another process seems to read.
+    let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
 }
 
 /// Where the parts of a floating-point number lie, in bits from the lowest one.

@@ -3,15 +3,21 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
 use hdf5_metno as hdf5;
 use hdf5_metno::file::FileBuilder;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::Refusal;
+use super::{Refusal, ffi};
 
-/// Opens a file to read it. Where the file system has no locks, it is opened without one.
+/// How often a lock that somebody has is tried again, and after how long.
+const LOCK_TURNS: usize = 20;
+const LOCK_TURN: Duration = Duration::from_millis(5);
+
+/// Opens a file to read it. Where the file system has no locks, it is opened without one. Processes that are started meanwhile do not
+/// inherit it, and do not go on holding the library's lock.
 pub(super) fn to_read(path: &Path) -> Result<hdf5::File, Refusal> {
     let opened = hdf5::File::open(path).or_else(|error| {
         if lock_refusal(&error.to_string()) == Some(LockRefusal::NoLocks) {
@@ -20,7 +26,9 @@ pub(super) fn to_read(path: &Path) -> Result<hdf5::File, Refusal> {
             Err(error)
         }
     });
-    opened.map_err(|error| not_opened(path, error))
+    let file = opened.map_err(|error| not_opened(path, error))?;
+    ffi::close_on_exec(&file);
+    Ok(file)
 }
 
 /// Keeps other programs from a file that is changed in place, as long as it lives; `None` where the file system has no locks, or where
@@ -31,7 +39,16 @@ pub(super) fn alone(path: &Path) -> Result<Option<File>, Refusal> {
     if !cfg!(hdf5_file_locking) {
         return Ok(None);
     }
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    // A process that is being started has what this one reads for a moment, until it is another program.
+    let mut outcome = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    for _ in 0..LOCK_TURNS {
+        if outcome != Err(Errno::WOULDBLOCK) {
+            break;
+        }
+        std::thread::sleep(LOCK_TURN);
+        outcome = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    }
+    match outcome {
         Ok(()) => Ok(Some(file)),
         Err(Errno::WOULDBLOCK) => Err(Refusal::Locked {
             message: "another program has it open".to_owned(),
@@ -138,5 +155,22 @@ mod tests {
         }
         assert_eq!(lock_refusal("unable to lock file"), Some(LockRefusal::Held));
         assert_eq!(lock_refusal("file signature not found"), None);
+    }
+
+    #[test]
+    fn a_process_started_while_a_file_is_read_does_not_hold_its_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("read.h5");
+        hdf5::File::create(&path).unwrap().close().unwrap();
+        let read = to_read(&path).unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        drop(read);
+        let locked = alone(&path);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(locked.is_ok(), "{locked:?}");
     }
 }
