@@ -112,7 +112,12 @@ fn main() -> ExitCode {
     for (name, run) in &cases {
         let began = Instant::now();
         *running.lock().unwrap() = Some((name, began));
-        let verdict = agree(&comm, run(&comm));
+        let outcome = run(&comm);
+        if let Err(error) = &outcome {
+            // the ranks may not reach each other any more
+            eprintln!("rank {}: {name}: {error}", comm.rank());
+        }
+        let verdict = agree(&comm, outcome);
         failed += usize::from(verdict.is_err());
         let seconds = began.elapsed().as_secs_f64();
         if comm.rank() == 0 {
