@@ -217,12 +217,6 @@ impl Chunks {
         Ok(Some(places))
     }
 
-    /// Whether they went through filters.
-    #[cfg(feature = "hdf5-mpio")]
-    pub(super) fn is_filtered(&self) -> bool {
-        self.by_library || !self.filters.is_empty()
-    }
-
     /// Elements of a chunk per dimension.
     #[cfg(feature = "hdf5-mpio")]
     pub(super) fn extents(&self) -> &[u64] {

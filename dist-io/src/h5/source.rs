@@ -455,17 +455,16 @@ impl Source {
             file: &self.path,
             held: Some(&self.file),
         };
-        let (layout, is_filtered) = match &self.body {
-            Body::Chunks(chunks) => {
-                let chunk = chunks.extents().to_vec();
-                (FileLayout::Chunked { chunk }, chunks.is_filtered())
-            }
-            _ => (FileLayout::Contiguous, false),
+        let layout = match &self.body {
+            Body::Chunks(chunks) => FileLayout::Chunked {
+                chunk: chunks.extents().to_vec(),
+            },
+            _ => FileLayout::Contiguous,
         };
         match distribution {
             Some(distribution) => {
                 let plan = IoPlan::new(distribution, item, layout, Direction::Read)?;
-                mpio::read(comm, named, &plan, is_filtered, bytes)
+                mpio::read(comm, named, &plan, bytes)
             }
             None if dim_data.ndim() == 0 => mpio::read_scalar(comm, named, bytes),
             None => Err(IoError::NoArray),

@@ -14,8 +14,8 @@ pub enum Way {
     /// [`IoError::NotMpi`](crate::IoError::NotMpi). For file systems on which MPI-IO is the way that is known to work.
     ///
     /// Every rank moves one contiguous slab, or its own block, in calls of at most 256 MiB; elements that lie otherwise are exchanged in memory
-    /// first. The library filters chunks. Filtered ones are read by each rank by itself with HDF5 before 1.14, whose collective reads
-    /// undo filters that a chunk was not put through.
+    /// first. The library filters chunks. Chunks are written together, and read by each rank by itself: collective reads of several
+    /// pieces go wrong in Open MPI 4.1.
     ///
     /// A rank that cannot go on, for want of memory or descriptors, is an error on all ranks before the library is called, and so is a disk without
     /// room for elements that are not filtered. What fails within the library is an error on all ranks if it returns from the call: with
