@@ -38,11 +38,13 @@
 mod error;
 mod execute;
 #[cfg(any(feature = "cli", feature = "hdf5"))]
+#[cfg_attr(not(feature = "hdf5"), allow(dead_code, reason = "of datasets"))]
 mod identity;
 mod layout;
 mod part;
 mod plan;
 #[cfg(any(feature = "cli", feature = "hdf5"))]
+#[cfg_attr(not(feature = "hdf5"), allow(dead_code, reason = "of datasets"))]
 mod publish;
 mod report;
 
