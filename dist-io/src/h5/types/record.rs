@@ -439,7 +439,7 @@ fn turn<T: Element>(byte_order: ByteOrder, bytes: &mut [u8]) {
 /// Every rank reads its part by itself. Compressed records are decoded in threads.
 ///
 /// # Errors
-/// As [`load_hdf5`](super::load_hdf5); [`Refusal::ElementType`] where the elements are no records, or have a part that lies
+/// As [`load_hdf5`](crate::load_hdf5); [`Refusal::ElementType`] where the elements are no records, or have a part that lies
 /// elsewhere (a text of any length, a reference).
 pub fn load_hdf5_records<'a>(
     path: impl AsRef<Path>,
