@@ -17,7 +17,7 @@
 //! [`SharedFile`](dist_comm::SharedFile): thread ranks and MPI ranks do the same.
 //!
 //! # HDF5 datasets
-//! - bool (PyTables' too), `i8` to `i64`, `u8` to `u64`, `f16`, bfloat16, `f32`, `f64`, complex numbers as h5py writes them, codes of
+//! - bool (`PyTables`' too), `i8` to `i64`, `u8` to `u64`, `f16`, bfloat16, `f32`, `f64`, complex numbers as h5py writes them, codes of
 //!   enumerations; both byte orders are read. Nothing is converted. What was never written is the fill value.
 //! - The library makes a dataset and says where its elements lie; every rank writes and reads there by itself. Chunks are filtered
 //!   in threads, outside the library's lock: shuffle, deflate (h5py's `gzip`), fletcher32; lzf is read too, and other filters go
@@ -36,11 +36,13 @@
 mod error;
 mod execute;
 #[cfg(any(feature = "cli", feature = "hdf5"))]
+#[cfg_attr(not(feature = "hdf5"), allow(dead_code, reason = "of datasets"))]
 mod identity;
 mod layout;
 mod part;
 mod plan;
 #[cfg(any(feature = "cli", feature = "hdf5"))]
+#[cfg_attr(not(feature = "hdf5"), allow(dead_code, reason = "of datasets"))]
 mod publish;
 mod report;
 

@@ -56,22 +56,10 @@ pub(crate) enum Existing {
     /// It is replaced, whatever it is by then.
     Replace,
     /// It is an error.
-    #[cfg_attr(
-        not(feature = "hdf5"),
-        expect(dead_code, reason = "datasets alone ask for it")
-    )]
     Refuse,
     /// The new file begins as a copy of it, and replaces it if it is still the same then.
-    #[cfg_attr(
-        not(feature = "hdf5"),
-        expect(dead_code, reason = "datasets alone ask for it")
-    )]
     Copy,
     /// The new file begins empty, and replaces it if it is still the same then.
-    #[cfg_attr(
-        not(feature = "hdf5"),
-        expect(dead_code, reason = "datasets alone ask for it")
-    )]
     Succeed,
 }
 

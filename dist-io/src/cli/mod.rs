@@ -5,6 +5,10 @@ mod convert;
 mod dist;
 mod draw;
 mod error;
+#[cfg_attr(
+    not(feature = "hdf5"),
+    allow(dead_code, reason = "chunks are of datasets")
+)]
 mod pieces;
 mod place;
 mod plan;
