@@ -47,7 +47,11 @@ use crate::cases::Case;
 
 /// The cases that the arguments ask for.
 fn asked() -> Option<Vec<&'static Case>> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    // that of the test harness, which all binaries of a run are given
+    let args = std::env::args()
+        .skip(1)
+        .filter(|arg| arg != "--show-output");
+    let args: Vec<String> = args.collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         [] => Some(
