@@ -116,28 +116,43 @@ impl From<RangeFull> for Index {
     }
 }
 
-/// One item per dimension: the ellipsis spelled out, missing ones full.
-pub(crate) fn expand(items: &[Index], ndim: usize) -> Result<Vec<Index>, MapError> {
-    let full = Index::Slice(Slice::full());
-    let first = items.iter().position(|item| *item == Index::Ellipsis);
-    let named = items.len() - usize::from(first.is_some());
-    if named > ndim {
-        return Err(MapError::Count {
-            what: "indices",
-            given: named,
-            expected: ndim,
-        });
-    }
-    let mut all = Vec::with_capacity(ndim);
-    for (at, &item) in items.iter().enumerate() {
-        match item {
-            Index::Ellipsis if first == Some(at) => {
-                all.extend(std::iter::repeat_n(full, ndim - named));
-            }
-            Index::Ellipsis => all.push(full),
-            item => all.push(item),
+impl Index {
+    /// One item for each of `ndim` dimensions: the ellipsis spelled out, missing ones full. Local.
+    ///
+    /// ```
+    /// use dist_maps::{Index, MapError, Slice};
+    ///
+    /// let full = Index::from(..);
+    /// let last = Index::from(Slice::new(Some(2), None, 1));
+    /// assert_eq!(Index::expand(&[Index::Ellipsis, last], 3)?, [full, full, last]);
+    /// assert_eq!(Index::expand(&[last], 2)?, [last, full]);
+    /// # Ok::<(), MapError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MapError::Count`] for more items than dimensions.
+    pub fn expand(items: &[Self], ndim: usize) -> Result<Vec<Self>, MapError> {
+        let full = Self::Slice(Slice::full());
+        let first = items.iter().position(|item| *item == Self::Ellipsis);
+        let named = items.len() - usize::from(first.is_some());
+        if named > ndim {
+            return Err(MapError::Count {
+                what: "indices",
+                given: named,
+                expected: ndim,
+            });
         }
+        let mut all = Vec::with_capacity(ndim);
+        for (at, &item) in items.iter().enumerate() {
+            match item {
+                Self::Ellipsis if first == Some(at) => {
+                    all.extend(std::iter::repeat_n(full, ndim - named));
+                }
+                Self::Ellipsis => all.push(full),
+                item => all.push(item),
+            }
+        }
+        all.resize(ndim, full);
+        Ok(all)
     }
-    all.resize(ndim, full);
-    Ok(all)
 }

@@ -13,7 +13,7 @@ mod selection;
 
 use std::sync::Arc;
 
-use dist_maps::{AxisDist, Distribution, Index, MapError, Slice};
+use dist_maps::{AxisDist, Distribution, Index, MapError};
 
 use self::selection::{Positions, indices, positions};
 use super::{LONG_RUN, Strategy};
@@ -155,7 +155,7 @@ impl Window {
     /// A slice of the window, by `NumPy`'s rules.
     pub(crate) fn slice(&self, items: &[Index]) -> Result<Self, MapError> {
         let ndim = self.kept().count();
-        let mut items = expand(items, ndim)?.into_iter();
+        let mut items = Index::expand(items, ndim)?.into_iter();
         let mut axes = Vec::with_capacity(self.axes.len());
         let mut number = 0;
         for seen in &self.axes {
@@ -340,32 +340,6 @@ fn position(at: i64, size: u64, axis: usize) -> Result<u64, MapError> {
     })
 }
 
-/// One item for each dimension: the ellipsis spelled out, missing ones full.
-fn expand(items: &[Index], ndim: usize) -> Result<Vec<Index>, MapError> {
-    let full = Index::Slice(Slice::full());
-    let first = items.iter().position(|item| *item == Index::Ellipsis);
-    let named = items.len() - usize::from(first.is_some());
-    if named > ndim {
-        return Err(MapError::Count {
-            what: "indices",
-            given: named,
-            expected: ndim,
-        });
-    }
-    let mut all = Vec::with_capacity(ndim);
-    for (at, &item) in items.iter().enumerate() {
-        match item {
-            Index::Ellipsis if first == Some(at) => {
-                all.extend(std::iter::repeat_n(full, ndim - named));
-            }
-            Index::Ellipsis => all.push(full),
-            item => all.push(item),
-        }
-    }
-    all.resize(ndim, full);
-    Ok(all)
-}
-
 /// Whether the parts of all ranks together hold at least half of the array.
 fn is_mostly_held(axes: &[AxisDist]) -> bool {
     let (mut held, mut all) = (1.0_f64, 1.0_f64);
@@ -443,7 +417,7 @@ fn cut_list(list: &[u64], chunk: u64, left: usize) -> Result<(AxisDist, u64), Io
 
 #[cfg(test)]
 mod tests {
-    use dist_maps::{IndexMap, map_from_dim_dict};
+    use dist_maps::{IndexMap, Slice, map_from_dim_dict};
 
     use super::*;
 

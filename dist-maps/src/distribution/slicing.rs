@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::Distribution;
 use crate::axis_dist::to_len;
 use crate::canonical::check_listed;
-use crate::slice::expand;
 use crate::{AxisDist, Index, MapError};
 
 /// The local positions, along one dimension of a rank's buffer, that a slice takes.
@@ -153,7 +152,7 @@ impl Distribution {
     /// # Ok::<(), dist_maps::MapError>(())
     /// ```
     pub fn slice(&self, items: &[Index]) -> Result<Sliced, MapError> {
-        let items = expand(items, self.ndim())?;
+        let items = Index::expand(items, self.ndim())?;
         let taken = self
             .axes()
             .iter()
