@@ -5,7 +5,7 @@ use std::ops::Range;
 use dap_protocol::{DimDict, Dist, Padding};
 
 use crate::axis_dist::to_len;
-use crate::map::{NOT_HERE, check_lengths, fill_globals, sealed::Sealed};
+use crate::map::{NOT_HERE, check_lengths, fill_globals, fill_locals, sealed::Sealed};
 use crate::runs::Runs;
 use crate::{GlobalIndex, IndexMap, LocalIndex, MapError};
 
@@ -136,14 +136,15 @@ impl IndexMap for BlockMap {
     )]
     fn local_from_global_bulk(&self, global: &[i64], local: &mut [usize]) -> Result<(), MapError> {
         check_lengths(local.len(), global.len())?;
-        for (l, &g) in local.iter_mut().zip(global) {
-            let offset = g.wrapping_sub(self.start) as u64;
-            *l = if offset < self.len as u64 {
+        let (start, len) = (self.start, self.len as u64);
+        fill_locals(global, local, |g| {
+            let offset = g.wrapping_sub(start) as u64;
+            if offset < len {
                 offset as usize
             } else {
                 NOT_HERE
-            };
-        }
+            }
+        });
         Ok(())
     }
 
@@ -152,8 +153,7 @@ impl IndexMap for BlockMap {
         reason = "positions in range are below the size, which fits"
     )]
     fn global_from_local_bulk(&self, local: &[usize], global: &mut [i64]) -> Result<(), MapError> {
-        fill_globals(self.len, local, global, |l| {
-            self.start.wrapping_add(l as i64)
-        })
+        let start = self.start;
+        fill_globals(self.len, local, global, |l| start.wrapping_add(l as i64))
     }
 }

@@ -3,7 +3,7 @@
 use dap_protocol::{DimDict, Dist};
 
 use crate::axis_dist::{cyclic_count, to_len};
-use crate::map::{NOT_HERE, check_lengths, fill_globals, sealed::Sealed};
+use crate::map::{NOT_HERE, check_lengths, fill_globals, fill_locals, sealed::Sealed};
 use crate::reciprocal::{Divide, NARROW, Reciprocal};
 use crate::runs::Runs;
 use crate::{GlobalIndex, IndexMap, LocalIndex, MapError};
@@ -89,7 +89,7 @@ impl BlockCyclicMap {
     }
 
     #[inline]
-    fn fill_locals(
+    fn fill_here(
         &self,
         block: impl Divide,
         ranks: impl Divide,
@@ -97,16 +97,16 @@ impl BlockCyclicMap {
         local: &mut [usize],
     ) {
         let (size, width, rank) = (self.dim.size(), self.block.divisor(), self.rank);
-        for (l, &g) in local.iter_mut().zip(global) {
-            // Out of range becomes 0 for the arithmetic, and is sorted out at the end.
+        fill_locals(global, local, |g| {
+            // Out of range becomes 0 for the arithmetic. All without branches, which nothing could foretell.
             let g = g.cast_unsigned();
-            let ok = g < size;
-            let g = if ok { g } else { 0 };
-            let (number, inside) = block.divide(g);
+            let inside_all = u64::from(g < size);
+            let (number, inside) = block.divide(g & inside_all.wrapping_neg());
             let (round, coord) = ranks.divide(number);
-            let at = to_len(round * width + inside);
-            *l = if ok && coord == rank { at } else { NOT_HERE };
-        }
+            let here = u64::from(coord == rank) & inside_all;
+            let at = round.wrapping_mul(width).wrapping_add(inside);
+            to_len(at | here.wrapping_sub(1)) // all ones, which is `NOT_HERE`
+        });
     }
 }
 
@@ -158,18 +158,18 @@ impl IndexMap for BlockCyclicMap {
     fn local_from_global_bulk(&self, global: &[i64], local: &mut [usize]) -> Result<(), MapError> {
         check_lengths(local.len(), global.len())?;
         if self.dim.size() > NARROW || self.ranks.divisor() >= NARROW {
-            for (l, &g) in local.iter_mut().zip(global) {
+            fill_locals(global, local, |g| {
                 let at = self.local_from_global(GlobalIndex::new(g));
-                *l = at.map_or(NOT_HERE, LocalIndex::get);
-            }
+                at.map_or(NOT_HERE, LocalIndex::get)
+            });
             return Ok(());
         }
         match (self.block.shift(), self.ranks.shift()) {
-            (Some(b), Some(p)) => self.fill_locals(b, p, global, local),
-            (Some(b), None) => self.fill_locals(b, self.ranks.multiply(), global, local),
-            (None, Some(p)) => self.fill_locals(self.block.multiply(), p, global, local),
+            (Some(b), Some(p)) => self.fill_here(b, p, global, local),
+            (Some(b), None) => self.fill_here(b, self.ranks.multiply(), global, local),
+            (None, Some(p)) => self.fill_here(self.block.multiply(), p, global, local),
             (None, None) => {
-                self.fill_locals(self.block.multiply(), self.ranks.multiply(), global, local);
+                self.fill_here(self.block.multiply(), self.ranks.multiply(), global, local);
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::axis_dist::to_len;
 use crate::map::check_lengths;
 use crate::reciprocal::{NARROW, Reciprocal};
 use crate::{AxisDist, MapError};
-use kernels::{Balanced, Ceil, Dealt, Kernel};
+use kernels::{Balanced, Ceil, Dealt, fill};
 use table::{Buckets, Table};
 
 /// What bulk lookup gives, as owner and as local position, for an index that nobody owns.
@@ -220,16 +220,28 @@ impl AxisLocator {
         let slow = |g| self.locate(g);
         let size = self.size;
         match &self.form {
-            Form::Ceil { block } => Ceil(block.wide()).fill(size, global, owner, local, slow),
+            Form::Ceil { block } => fill(Ceil(block.wide()), size, global, owner, local, slow),
             Form::Balanced {
                 long,
                 short,
                 longer,
-            } => Balanced(long.wide(), short.wide(), *longer, short.divisor())
-                .fill(size, global, owner, local, slow),
-            Form::Bounds(buckets) => buckets.fill(size, global, owner, local, slow),
-            Form::Cyclic { block, ranks } => Dealt(block.wide(), ranks.wide(), block.divisor())
-                .fill(size, global, owner, local, slow),
+            } => fill(
+                Balanced(long.wide(), short.wide(), *longer, short.divisor()),
+                size,
+                global,
+                owner,
+                local,
+                slow,
+            ),
+            Form::Bounds(buckets) => fill(buckets, size, global, owner, local, slow),
+            Form::Cyclic { block, ranks } => fill(
+                Dealt(block.wide(), ranks.wide(), block.divisor()),
+                size,
+                global,
+                owner,
+                local,
+                slow,
+            ),
             Form::Empty | Form::Table(_) => kernels::each_index(global, owner, local, slow),
         }
     }
@@ -245,8 +257,8 @@ impl AxisLocator {
         let size = self.size;
         match &self.form {
             Form::Ceil { block } => match block.shift() {
-                Some(b) => Ceil(b).fill(size, global, owner, local, slow),
-                None => Ceil(block.multiply()).fill(size, global, owner, local, slow),
+                Some(b) => fill(Ceil(b), size, global, owner, local, slow),
+                None => fill(Ceil(block.multiply()), size, global, owner, local, slow),
             },
             Form::Balanced {
                 long,
@@ -254,30 +266,68 @@ impl AxisLocator {
                 longer,
             } => match (long.shift(), short.shift()) {
                 (Some(l), None) => {
-                    Balanced(l, short.multiply(), *longer, short.divisor())
-                        .fill(size, global, owner, local, slow);
+                    fill(
+                        Balanced(l, short.multiply(), *longer, short.divisor()),
+                        size,
+                        global,
+                        owner,
+                        local,
+                        slow,
+                    );
                 }
-                (None, Some(s)) => Balanced(long.multiply(), s, *longer, short.divisor())
-                    .fill(size, global, owner, local, slow),
+                (None, Some(s)) => fill(
+                    Balanced(long.multiply(), s, *longer, short.divisor()),
+                    size,
+                    global,
+                    owner,
+                    local,
+                    slow,
+                ),
                 // two neighbours are both powers of two only as 1 and 2: multiplication is right too
-                _ => Balanced(long.multiply(), short.multiply(), *longer, short.divisor())
-                    .fill(size, global, owner, local, slow),
+                _ => fill(
+                    Balanced(long.multiply(), short.multiply(), *longer, short.divisor()),
+                    size,
+                    global,
+                    owner,
+                    local,
+                    slow,
+                ),
             },
-            Form::Bounds(buckets) => buckets.fill(size, global, owner, local, slow),
+            Form::Bounds(buckets) => fill(buckets, size, global, owner, local, slow),
             Form::Cyclic { block, ranks } => {
                 let width = block.divisor();
                 match (block.shift(), ranks.shift()) {
                     (Some(b), Some(p)) => {
-                        Dealt(b, p, width).fill(size, global, owner, local, slow);
+                        fill(Dealt(b, p, width), size, global, owner, local, slow);
                     }
                     (Some(b), None) => {
-                        Dealt(b, ranks.multiply(), width).fill(size, global, owner, local, slow);
+                        fill(
+                            Dealt(b, ranks.multiply(), width),
+                            size,
+                            global,
+                            owner,
+                            local,
+                            slow,
+                        );
                     }
                     (None, Some(p)) => {
-                        Dealt(block.multiply(), p, width).fill(size, global, owner, local, slow);
+                        fill(
+                            Dealt(block.multiply(), p, width),
+                            size,
+                            global,
+                            owner,
+                            local,
+                            slow,
+                        );
                     }
-                    (None, None) => Dealt(block.multiply(), ranks.multiply(), width)
-                        .fill(size, global, owner, local, slow),
+                    (None, None) => fill(
+                        Dealt(block.multiply(), ranks.multiply(), width),
+                        size,
+                        global,
+                        owner,
+                        local,
+                        slow,
+                    ),
                 }
             }
             Form::Empty | Form::Table(_) => kernels::each_index(global, owner, local, slow),

@@ -1,6 +1,7 @@
 //! [`IndexMap`]: one rank's part of one dimension, global index ↔ local index.
 
 use dap_protocol::DimDict;
+use multiversion::multiversion;
 
 use crate::runs::{GlobalIter, Runs};
 use crate::{GlobalIndex, LocalIndex, MapError};
@@ -83,13 +84,22 @@ pub(crate) fn check_lengths(given: usize, expected: usize) -> Result<(), MapErro
     Ok(())
 }
 
-/// Fills `global` by `f`, which is right for positions below `len` and harmless for others.
-#[inline]
-pub(crate) fn fill_globals(
+/// Sets each result to `f` of its index. In wide registers where the processor has them.
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
+pub(crate) fn fill_locals<F: Fn(i64) -> usize>(global: &[i64], local: &mut [usize], f: F) {
+    for (l, &g) in local.iter_mut().zip(global) {
+        *l = f(g);
+    }
+}
+
+/// Fills `global` by `f`, which is right for positions below `len` and harmless for others. In wide registers where the
+/// processor has them.
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
+pub(crate) fn fill_globals<F: Fn(usize) -> i64>(
     len: usize,
     local: &[usize],
     global: &mut [i64],
-    f: impl Fn(usize) -> i64,
+    f: F,
 ) -> Result<(), MapError> {
     check_lengths(global.len(), local.len())?;
     let mut wrong = false;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dap_protocol::{DimDict, Dist};
 
 use crate::axis_dist::check_size;
-use crate::map::{NOT_HERE, check_lengths, fill_globals, sealed::Sealed};
+use crate::map::{NOT_HERE, check_lengths, fill_globals, fill_locals, sealed::Sealed};
 use crate::runs::{Run, Runs};
 use crate::{GlobalIndex, IndexMap, LocalIndex, MapError};
 
@@ -216,14 +216,10 @@ impl IndexMap for UnstructuredMap {
         check_lengths(local.len(), global.len())?;
         match &self.inverse {
             Inverse::Dense { base, table } => {
-                for (l, &g) in local.iter_mut().zip(global) {
-                    *l = in_table(*base, table, g);
-                }
+                fill_locals(global, local, |g| in_table(*base, table, g));
             }
             Inverse::Runs(runs) => {
-                for (l, &g) in local.iter_mut().zip(global) {
-                    *l = in_runs(runs, g);
-                }
+                fill_locals(global, local, |g| in_runs(runs, g));
             }
         }
         Ok(())

@@ -68,14 +68,19 @@ impl ExactSum {
 
     /// Adds all numbers of a slice.
     pub(crate) fn add_all(&mut self, elements: &[f64]) {
-        let mut blocks = elements.chunks_exact(BLOCK);
-        for block in &mut blocks {
-            self.add_block(block);
+        let (blocks, rest) = elements.as_chunks::<BLOCK>();
+        let mut most = blocks.first().map_or(0.0, |block| largest(block));
+        for (i, block) in blocks.iter().enumerate() {
+            let next = blocks.get(i + 1).map_or(&[][..], |next| next);
+            most = self.add_block(block, most, next);
         }
-        match blocks.remainder() {
-            // Too few to be worth the search for their largest.
-            few if few.len() < 4 * LANES => few.iter().for_each(|&x| self.add(x)),
-            rest => self.add_block(rest),
+        // Few are not worth the search for their largest.
+        if rest.len() < 4 * LANES {
+            for &x in rest {
+                self.add(x);
+            }
+        } else {
+            self.add_block(rest, largest(rest), &[]);
         }
     }
 
@@ -185,11 +190,14 @@ impl ExactSum {
         self.pending = 1;
     }
 
-    fn add_block(&mut self, block: &[f64]) {
-        match binned(block) {
+    /// Adds a block, whose largest magnitude is known; that of the next one.
+    fn add_block(&mut self, block: &[f64], most: f64, next: &[f64]) -> f64 {
+        let (sums, most_of_next) = binned(block, most, next);
+        match sums {
             Some(sums) => sums.into_iter().for_each(|sum| self.add(sum)),
             None => block.iter().for_each(|&x| self.add(x)),
         }
+        most_of_next
     }
 }
 
@@ -256,27 +264,57 @@ fn power(n: i32) -> f64 {
     f64::from_bits(u64::from((n + 1023).unsigned_abs()) << 52)
 }
 
-/// Two numbers that add up to what a block does; `None` where two do not suffice, or it has no sum.
-#[multiversion(targets("x86_64+avx2"))]
-fn binned(block: &[f64]) -> Option<[f64; 2]> {
-    let (coarse, fine) = units(largest(block))?;
-    let (sums, rest) = split(block, coarse, fine);
-    (rest == 0).then_some(sums)
+/// Two numbers that add up to what a block does, `None` where two do not suffice or it has no sum; and the largest magnitude of
+/// the next block, which is as long or empty.
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
+fn binned(block: &[f64], most: f64, next: &[f64]) -> (Option<[f64; 2]>, f64) {
+    let Some((coarse, fine)) = units(most) else {
+        return (None, largest(next));
+    };
+    let mut split = Split::new(coarse, fine);
+    let mut most_of_next = [0.0; LANES];
+    let (rows, tail) = block.as_chunks::<LANES>();
+    if next.len() == block.len() {
+        // Both in one loop: the next block comes from memory while this one is worked on.
+        let (rows_ahead, tail_ahead) = next.as_chunks::<LANES>();
+        for (row, ahead) in rows.iter().zip(rows_ahead) {
+            greater(&mut most_of_next, ahead);
+            split.take(row);
+        }
+        greater(&mut most_of_next, tail_ahead);
+    } else {
+        for row in rows {
+            split.take(row);
+        }
+    }
+    split.take(tail);
+    let most_of_next = most_of_next.into_iter().fold(0.0, f64::max);
+    (split.sums(), most_of_next)
 }
 
 /// The largest magnitude; NaN may be overlooked.
-#[inline]
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
 fn largest(block: &[f64]) -> f64 {
-    let mut lanes = [0.0_f64; LANES];
-    let mut rows = block.chunks_exact(LANES);
-    for row in &mut rows {
-        for (lane, x) in lanes.iter_mut().zip(row) {
-            let x = x.abs();
-            *lane = if x > *lane { x } else { *lane };
-        }
+    let mut most = [0.0; LANES];
+    let (rows, tail) = block.as_chunks::<LANES>();
+    for row in rows {
+        greater(&mut most, row);
     }
-    let all = lanes.iter().chain(rows.remainder());
-    all.fold(0.0, |most, x| if x.abs() > most { x.abs() } else { most })
+    greater(&mut most, tail);
+    most.into_iter().fold(0.0, f64::max)
+}
+
+/// Keeps the larger magnitudes.
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "else it is compiled without the wide registers"
+)]
+fn greater(most: &mut [f64; LANES], row: &[f64]) {
+    for (most, x) in most.iter_mut().zip(row) {
+        let x = x.abs();
+        *most = if x > *most { x } else { *most };
+    }
 }
 
 /// Two numbers whose last bits are the units of a block: adding one and taking it away again rounds to its unit. `None`
@@ -292,30 +330,46 @@ fn units(largest: f64) -> Option<(f64, f64)> {
 }
 
 /// The sums of the coarse and the fine parts, exact, and the bits of all that is left.
-#[inline]
-fn split(block: &[f64], coarse: f64, fine: f64) -> ([f64; 2], u64) {
-    let (mut high, mut low, mut rest) = ([coarse; LANES], [fine; LANES], [0_u64; LANES]);
-    let mut take = |lane: usize, x: f64| {
-        // What the sum grew by is the part of `x` that its unit can express.
-        let grown = high[lane] + x;
-        let left = x - (grown - high[lane]);
-        high[lane] = grown;
-        let grown = low[lane] + left;
-        rest[lane] |= (left - (grown - low[lane])).to_bits();
-        low[lane] = grown;
-    };
-    let mut rows = block.chunks_exact(LANES);
-    for row in &mut rows {
-        for (lane, &x) in row.iter().enumerate() {
-            take(lane, x);
+struct Split {
+    start: [f64; 2],
+    high: [f64; LANES],
+    low: [f64; LANES],
+    rest: [u64; LANES],
+}
+
+impl Split {
+    fn new(coarse: f64, fine: f64) -> Self {
+        Self {
+            start: [coarse, fine],
+            high: [coarse; LANES],
+            low: [fine; LANES],
+            rest: [0; LANES],
         }
     }
-    for (lane, &x) in rows.remainder().iter().enumerate() {
-        take(lane, x);
+
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "else it is compiled without the wide registers"
+    )]
+    fn take(&mut self, row: &[f64]) {
+        for (lane, &x) in row.iter().take(LANES).enumerate() {
+            // What the sum grew by is the part of `x` that its unit can express.
+            let grown = self.high[lane] + x;
+            let left = x - (grown - self.high[lane]);
+            self.high[lane] = grown;
+            let grown = self.low[lane] + left;
+            self.rest[lane] |= (left - (grown - self.low[lane])).to_bits();
+            self.low[lane] = grown;
+        }
     }
-    let bits = rest.iter().fold(0, |all, bits| all | bits);
-    let sum = |lanes: [f64; LANES], start: f64| lanes.iter().map(|lane| lane - start).sum();
-    ([sum(high, coarse), sum(low, fine)], bits)
+
+    /// Both, if nothing is left.
+    fn sums(&self) -> Option<[f64; 2]> {
+        let sum = |lanes: [f64; LANES], start: f64| lanes.iter().map(|lane| lane - start).sum();
+        let left = self.rest.iter().fold(0, |all, bits| all | bits);
+        (left == 0).then(|| [sum(self.high, self.start[0]), sum(self.low, self.start[1])])
+    }
 }
 
 #[cfg(test)]

@@ -201,9 +201,9 @@ macro_rules! float_order {
 
 /// The greatest, or least, of floats, by one comparison each. They are also added up: that is NaN where one of them is (and
 /// where there are infinities of both signs), and costs less than to ask each.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
 fn extreme<T: Arithmetic + Ordered, const GREATEST: bool>(run: &[T]) -> Option<T> {
-    const LANES: usize = 8;
+    const LANES: usize = 16;
     let pick = |best: T, x: T| {
         let is_better = if GREATEST {
             best.is_less(x)

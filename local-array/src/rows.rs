@@ -238,7 +238,7 @@ pub(crate) fn update<R, A: Copy, B: Copy, C: Copy>(
 }
 
 /// Sets each element to `f` of those of `a` and `b`. In wide registers where the processor has them.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
 pub(crate) fn set_each<R, A: Copy, B: Copy, F: Fn(A, B) -> R>(
     out: &mut [R],
     a: &[A],

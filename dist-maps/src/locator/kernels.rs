@@ -1,5 +1,7 @@
 //! The loops of bulk lookup: arithmetic without branches, in chunks, on 64-bit lanes.
 
+use multiversion::multiversion;
+
 use super::NOWHERE;
 use crate::reciprocal::Divide;
 
@@ -41,36 +43,37 @@ pub(super) trait Kernel: Copy {
 
     /// For `g` below the size. Any result will do for another `g` below `2^BITS`.
     fn place(self, g: u64) -> (u64, u64);
+}
 
-    /// Fills the results. Chunks with an index out of range are done again by `slow`.
-    #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "owners are below the largest number of ranks"
-    )]
-    fn fill<L: Position>(
-        self,
-        size: u64,
-        global: &[i64],
-        owner: &mut [u32],
-        local: &mut [L],
-        slow: impl Fn(i64) -> Option<(usize, usize)> + Copy,
-    ) {
-        let last = size.cast_signed() - 1;
-        let chunks = global.chunks(CHUNK);
-        let results = owner.chunks_mut(CHUNK).zip(local.chunks_mut(CHUNK));
-        for (global, (owner, local)) in chunks.zip(results) {
-            // Negative as soon as one index is below 0 or above the last.
-            let mut outside = 0_i64;
-            for ((&g, o), l) in global.iter().zip(&mut *owner).zip(&mut *local) {
-                outside |= g | last.wrapping_sub(g);
-                let (coord, position) = self.place(g.cast_unsigned() & ((1 << Self::BITS) - 1));
-                *o = coord as u32;
-                *l = L::of(position);
-            }
-            if outside < 0 {
-                each_index(global, owner, local, slow);
-            }
+/// Fills the results. Chunks with an index out of range are done again by `slow`. In wide registers where the processor has
+/// them.
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "owners are below the largest number of ranks"
+)]
+pub(super) fn fill<K: Kernel, L: Position, F: Fn(i64) -> Option<(usize, usize)> + Copy>(
+    kernel: K,
+    size: u64,
+    global: &[i64],
+    owner: &mut [u32],
+    local: &mut [L],
+    slow: F,
+) {
+    let last = size.cast_signed() - 1;
+    let chunks = global.chunks(CHUNK);
+    let results = owner.chunks_mut(CHUNK).zip(local.chunks_mut(CHUNK));
+    for (global, (owner, local)) in chunks.zip(results) {
+        // Negative as soon as one index is below 0 or above the last.
+        let mut outside = 0_i64;
+        for ((&g, o), l) in global.iter().zip(&mut *owner).zip(&mut *local) {
+            outside |= g | last.wrapping_sub(g);
+            let (coord, position) = kernel.place(g.cast_unsigned() & ((1 << K::BITS) - 1));
+            *o = coord as u32;
+            *l = L::of(position);
+        }
+        if outside < 0 {
+            each_index(global, owner, local, slow);
         }
     }
 }

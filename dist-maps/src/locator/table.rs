@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use multiversion::multiversion;
+
 use super::NOWHERE;
 use super::kernels::{Kernel, Position, each_index};
 use crate::axis_dist::to_len;
@@ -194,15 +196,15 @@ impl Table {
 
 /// Looks entries up a chunk at a time, and takes them apart afterwards: the less stands between two
 /// loads, the more of them the processor has under way at once.
-#[inline]
-fn each_entry<E: Copy, L: Position>(
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
+fn each_entry<E: Copy, L: Position, F: Fn(E) -> (u32, L)>(
     base: i64,
     table: &[E],
     none: E,
     global: &[i64],
     owner: &mut [u32],
     local: &mut [L],
-    parts: impl Fn(E) -> (u32, L),
+    parts: F,
 ) {
     const CHUNK: usize = 256;
     let mut entries = [none; CHUNK];

@@ -22,6 +22,7 @@ fn best<T: Ordered, const GREATEST: bool>(run: &[T]) -> T {
 
 impl<T: Ordered, const GREATEST: bool> Reduction<T> for Extreme<GREATEST> {
     type State = T;
+    const BLOCK: usize = 8192;
     const ORDER: Order = Order::Chain;
 
     fn nothing(&self) -> Option<T> {
@@ -68,6 +69,7 @@ impl Ends {
 
 impl<T: Ordered> Reduction<T> for Extremes {
     type State = Ends;
+    const BLOCK: usize = 8192;
     const ORDER: Order = Order::Chain;
 
     fn nothing(&self) -> Option<Ends> {
@@ -177,6 +179,7 @@ fn least_place<T: Ordered>(run: &[T], best: T, place: Place<'_>) -> i64 {
 
 impl<T: Ordered, const GREATEST: bool> Reduction<T> for ArgExtreme<GREATEST> {
     type State = Placed;
+    const BLOCK: usize = 8192;
     const ORDER: Order = Order::Places;
 
     fn nothing(&self) -> Option<Placed> {

@@ -13,6 +13,9 @@ use super::{Place, Reduction, sums};
 use crate::summable::Center;
 use crate::{Arithmetic, Cast, Floating};
 
+/// Elements of a run whose mean the others are compared with.
+const FEW: usize = 32;
+
 /// The moments of elements cast to `A`.
 pub(crate) struct Moments<A>(PhantomData<A>);
 
@@ -30,9 +33,7 @@ impl<A: Floating> Moments<A> {
 
 impl<T: Cast<A>, A: Floating> Reduction<T> for Moments<A> {
     type State = <A::Center as Center>::State;
-    const BLOCK: usize = 256;
-    const ROWS: usize = 64;
-    const COLUMNS: usize = 1024;
+    const BLOCK: usize = 1024;
 
     fn nothing(&self) -> Option<Self::State> {
         Some(A::Center::NOTHING.state(0.0, 0.0))
@@ -62,15 +63,15 @@ impl<T: Cast<A>, A: Floating> Reduction<T> for Moments<A> {
     }
 }
 
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
 #[expect(clippy::cast_precision_loss, reason = "a leaf is short")]
 fn of_run<T: Cast<A>, A: Floating>(run: &[T]) -> <A::Center as Center>::State {
     const LANES: usize = sums::LANES;
-    let few = &run[..run.len().min(LANES)];
+    let few = &run[..run.len().min(FEW)];
     let share = (few.len() as f64).recip();
     // Each scaled before it is added, so that the sum is in range where they are.
-    let shares = few.iter().map(|x| x.cast().center().scaled(share));
-    let shift = shares.fold(A::Center::NOTHING, A::Center::plus);
+    let scaled = |x: T| x.cast().center().scaled(share);
+    let shift = sums::lanes(few, scaled, A::Center::NOTHING, A::Center::plus);
     let (mut sums, mut squares) = ([A::Center::NOTHING; LANES], [0.0; LANES]);
     let mut take = |lane: usize, x: T| {
         let away = x.cast().center().minus(shift);
@@ -113,7 +114,7 @@ fn state<C: Center>(count: usize, shift: C, sum: C, squares: f64) -> C::State {
     shift.plus(mean).state(count, squares)
 }
 
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
 #[expect(clippy::cast_precision_loss, reason = "a leaf is short")]
 fn of_rows<T: Cast<A>, A: Floating>(rows: &[&[T]], states: &mut Vec<<A::Center as Center>::State>) {
     let width = rows[0].len();

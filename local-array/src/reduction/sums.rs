@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use multiversion::multiversion;
+
 use super::{Place, Reduction};
 use crate::{Accumulate, Accumulator, Cast};
 
@@ -151,12 +153,14 @@ pub(crate) fn pairwise<S: Copy>(run: &[S], neutral: S, join: impl Fn(S, S) -> S 
     )
 }
 
-/// Rows: [`GROUP`] of them joined two by two, then to the states; then what is left, one by one.
-pub(super) fn columns<T: Copy, S: Copy>(
+/// Rows: [`GROUP`] of them joined two by two, then to the states; then what is left, one by one. In wide registers where the
+/// processor has them.
+#[multiversion(targets("x86_64+avx512bw+avx512dq+avx512f+avx512vl", "x86_64+avx2"))]
+pub(super) fn columns<T: Copy, S: Copy, F: Fn(T) -> S, J: Fn(S, S) -> S>(
     rows: &[&[T]],
     states: &mut Vec<S>,
-    convert: impl Fn(T) -> S,
-    join: impl Fn(S, S) -> S,
+    convert: F,
+    join: J,
 ) {
     let width = rows[0].len();
     let groups = rows.chunks_exact(GROUP);
