@@ -118,6 +118,22 @@ pub enum IoError {
         /// What was asked.
         asked: &'static str,
     },
+    /// A plan that was made for another save.
+    #[cfg(feature = "hdf5")]
+    #[error("the plan is to {given}, and this is to {asked}")]
+    OtherPlan {
+        /// What the plan does.
+        given: String,
+        /// What was asked.
+        asked: String,
+    },
+    /// A plan that has another part for a rank than this one gave.
+    #[cfg(feature = "hdf5")]
+    #[error("rank {rank} gives another part than the plan has for it")]
+    OtherPart {
+        /// The lowest such rank.
+        rank: usize,
+    },
     /// A buffer that is not as long as the rank's part.
     #[error("a buffer of {given} bytes for a part of {allowed}")]
     BufferLength {

@@ -44,7 +44,7 @@ pub use mode::{ParseWriteModeError, WriteMode};
 #[cfg(feature = "hdf5-mpio")]
 pub use mpio::{Causes, CollectiveIo, IoMode};
 pub use reader::Hdf5Reader;
-pub use refusal::Refusal;
+pub use refusal::{HandleRefusal, Refusal, SeriesRefusal};
 pub use save::{SaveHdf5, save_hdf5};
 pub use series::{FileSeries, file_series};
 pub use tree::{H5Node, Tree, TreeFilter, open_with};

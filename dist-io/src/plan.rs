@@ -15,6 +15,7 @@ mod survey;
 pub(crate) mod window;
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dist_maps::{Distribution, MapError, RedistPlan, Redistribution};
 
@@ -86,6 +87,8 @@ impl fmt::Display for Strategy {
 #[must_use]
 pub struct IoPlan {
     distribution: Distribution,
+    /// The distribution as a number, by which ranks compare plans.
+    fingerprint: u64,
     slabs: Distribution,
     item_size: usize,
     layout: FileLayout,
@@ -123,6 +126,7 @@ impl IoPlan {
         let why = survey::survey(distribution, item_size, &layout, direction)?;
         Ok(Self {
             slabs: slabs::slabs(distribution, &layout)?,
+            fingerprint: fingerprint(distribution),
             distribution: distribution.clone(),
             item_size,
             layout,
@@ -176,6 +180,18 @@ impl IoPlan {
     #[must_use]
     pub fn item_size(&self) -> usize {
         self.item_size
+    }
+
+    /// Whether the strategy is the caller's choice.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn is_asked(&self) -> bool {
+        matches!(self.why, survey::Why::Asked(_))
+    }
+
+    /// A number that plans of one distribution share.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// Bytes of all elements of the array.
@@ -273,6 +289,16 @@ impl IoPlan {
     pub fn explain(&self) -> Result<Explanation, IoError> {
         explain::explain(self)
     }
+}
+
+/// A number that tells distributions apart, padding included: ranks compare it where the distributions are far from each other. Equal
+/// in all processes of one program.
+pub(crate) fn fingerprint(distribution: &Distribution) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    distribution.axes().hash(&mut hasher);
+    distribution.targets().hash(&mut hasher);
+    distribution.ranks().hash(&mut hasher);
+    hasher.finish()
 }
 
 fn check_chunk(layout: &FileLayout, ndim: usize) -> Result<(), IoError> {

@@ -62,6 +62,9 @@ mod python_handles;
 #[path = "it/python_parts.rs"]
 mod python_parts;
 #[cfg(feature = "hdf5")]
+#[path = "it/records.rs"]
+mod records;
+#[cfg(feature = "hdf5")]
 #[path = "it/series.rs"]
 mod series;
 #[cfg(feature = "hdf5")]

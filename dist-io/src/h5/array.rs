@@ -328,7 +328,7 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// # Errors
     /// The same on every rank: those of [`load`](Self::load); [`IoError::Shape`] when the parts are an array of another shape,
     /// [`IoError::ElementType`], [`IoError::Uncovered`] when no rank holds some index, [`IoError::Map`] when the handle sees an element
-    /// twice; of [`IoError::Hdf5`] also [`Refusal::Overwrite`](crate::Refusal::Overwrite) with what is not written to, and
+    /// twice; of [`IoError::Hdf5`] also [`HandleRefusal::Overwrite`](crate::HandleRefusal::Overwrite) with what is not written to, and
     /// [`Refusal::Locked`](crate::Refusal::Locked).
     ///
     /// ```

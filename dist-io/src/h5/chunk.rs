@@ -20,8 +20,8 @@ use hdf5_metno as hdf5;
 use hdf5_metno::dataset::ChunkOpts;
 use serde::{Deserialize, Serialize};
 
-use super::Refusal;
 use super::dataset::how;
+use super::{HandleRefusal, Refusal};
 
 pub(super) use filter::{Filter, filter_names, filters_of};
 pub(super) use grow::{Grown, Known, Rows};
@@ -128,7 +128,7 @@ impl Chunks {
         if chunks.by_library {
             filter::filters_of(&how(dataset)?)?; // says which filter it is
         }
-        let cannot = |storage: String| Refusal::Overwrite { storage };
+        let cannot = |storage: String| Refusal::from(HandleRefusal::Overwrite { storage });
         if chunks.raw_edges && !chunks.filters.is_empty() {
             return Err(cannot(
                 "in chunks, those at the edges without filters".to_owned(),

@@ -10,7 +10,7 @@ use dist_maps::Distribution;
 
 use super::dataset::Found;
 #[cfg(feature = "hdf5-mpio")]
-use super::mpio::{self, CollectiveIo};
+use super::mpio;
 use super::source::{Source, TURNS, is_changed};
 use super::together::same;
 use super::{DEFAULT_KEY, Refusal, Way, metadata};
@@ -158,19 +158,37 @@ impl LoadHdf5 {
         self
     }
 
-    /// As [`load`](Self::load), with how collective transfers went; `None` where there were none: by another way, of no elements, or
-    /// of elements that do not lie in the file one by one (compact, virtual, never written). Collective.
+    /// As [`load`](Self::load), with what this rank did for it: bytes and reads, those of chunks as they are in the file, and what was
+    /// exchanged. Nothing is read from the file where elements lie among the metadata (compact) or were never written; of chunks that
+    /// go through a filter of the library's, all of their elements count. Collective.
+    ///
+    /// By parallel HDF5 the report says how collective transfers went, where there were some: there are none of no elements, and of a
+    /// virtual dataset.
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    #[cfg(feature = "hdf5-mpio")]
-    pub fn load_collective<'a, T: Element>(
+    ///
+    /// ```
+    /// use dap_protocol::{DistBuffer, HostArray};
+    /// use dist_comm::SingleComm;
+    /// use dist_io::{LoadHdf5, SaveHdf5};
+    /// use dist_maps::Distribution;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("heat.h5");
+    /// let (alone, all) = (SingleComm::new(), Distribution::over(1).shape([4, 6]).build()?);
+    /// let heat = DistBuffer::new(all.dim_data(0)?, HostArray::new(vec![4, 6], vec![1.5; 24])?)?;
+    /// SaveHdf5::new(&path).key("heat").chunk([2, 6]).save(&heat, &alone)?;
+    /// let (part, report) = LoadHdf5::new(&path).key("heat").load_reported::<f64>(&all, &alone)?;
+    /// assert_eq!((part, report.file_bytes, report.requests), (heat, 4 * 6 * 8, 2)); // two chunks
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn load_reported<'a, T: Element>(
         &self,
         wanted: impl Into<Wanted<'a>>,
         comm: &(impl Communicator + ?Sized),
-    ) -> Result<(DistBuffer<HostArray<T>>, Option<CollectiveIo>), IoError> {
-        let (part, report) = self.loaded(wanted.into(), comm)?;
-        Ok((part, report.and_then(|report| report.collective)))
+    ) -> Result<(DistBuffer<HostArray<T>>, IoReport), IoError> {
+        self.loaded(wanted.into(), comm)
     }
 
     /// Loads, each rank its part. Collective; every rank says the same of file and dataset.
@@ -189,7 +207,7 @@ impl LoadHdf5 {
         &self,
         wanted: Wanted<'_>,
         comm: &(impl Communicator + ?Sized),
-    ) -> Result<(DistBuffer<HostArray<T>>, Option<IoReport>), IoError> {
+    ) -> Result<(DistBuffer<HostArray<T>>, IoReport), IoError> {
         let (path, key) = (self.path.as_path(), self.key.as_str());
         let elements: &[u8] = if self.codes { b"codes" } else { b"elements" };
         same(
@@ -226,7 +244,7 @@ impl Source {
         wanted: Wanted<'_>,
         codes: bool,
         way: Way,
-    ) -> Result<(DistBuffer<HostArray<T>>, Option<IoReport>), IoError> {
+    ) -> Result<(DistBuffer<HostArray<T>>, IoReport), IoError> {
         let found = &self.found;
         let element = found.element().map_err(|r| self.refused(r))?;
         if found.is_enumeration && !codes {

@@ -380,7 +380,7 @@ fn same_file(named: Named<'_>) -> Result<(), Refusal> {
         let meta = meta.map_err(Refusal::os("look at the file"))?;
         Ok::<_, Refusal>(Identity::of(&meta))
     };
-    if look(fs::metadata(named.file))? == look(held.metadata())? {
+    if look(fs::metadata(named.file))?.is_same_file(&look(held.metadata())?) {
         Ok(())
     } else {
         Err(Refusal::Changed)

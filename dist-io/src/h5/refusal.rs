@@ -1,9 +1,15 @@
 //! [`Refusal`]: what can be wrong with a file, and with a name in it.
 
+mod handle;
+mod series;
+
 use serde::{Deserialize, Serialize};
 
 use super::ChunkProblem;
 use crate::publish::PublishError;
+
+pub use handle::HandleRefusal;
+pub use series::SeriesRefusal;
 
 /// What is wrong with an HDF5 file, or with a name in it. One rank finds out, every rank gets the same value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -108,39 +114,12 @@ pub enum Refusal {
         /// How they may be.
         allowed: String,
     },
-    /// The datasets of a group have different shapes, so they are no array of structures.
-    #[error("most members are {shape}, but {}", members_text(others))]
-    Leaves {
-        /// The shape that most have.
-        shape: String,
-        /// Names and shapes of the others.
-        others: Vec<(String, String)>,
-    },
-    /// A dataset of a group that cannot be a leaf of a tree.
-    #[error("the leaf {name:?}: {refusal}")]
-    Leaf {
-        /// Its name in the group.
-        name: String,
-        /// What is wrong with it.
-        refusal: Box<Refusal>,
-    },
-    /// A pattern that is not the name of a series of files.
-    #[error("this is no series of files: {message}")]
-    Series {
-        /// Why not.
-        message: String,
-    },
-    /// The dataset is another one than when the handle was opened: its byte order or its chunks differ.
-    #[error("the dataset is stored in another way than when it was opened: open it again")]
-    Replaced,
-    /// Elements that cannot be written in place.
-    #[error(
-        "the elements are stored {storage}; assigned to are contiguous datasets, and chunked ones of at most 4096 chunks"
-    )]
-    Overwrite {
-        /// How they are stored.
-        storage: String,
-    },
+    /// What a lazy handle or a tree of them refuses.
+    #[error(transparent)]
+    Handle(#[from] HandleRefusal),
+    /// What a series refuses: of steps in one dataset, or of files.
+    #[error(transparent)]
+    Series(#[from] SeriesRefusal),
     /// Chunks went through a filter that neither this crate nor the library can undo.
     #[error(
         "the chunks went through the filter {name} (number {number}), which is not there; undone are shuffle, deflate, \
@@ -260,12 +239,6 @@ pub enum Refusal {
     /// The dataset was saved without checksums.
     #[error("the dataset has no checksums")]
     NoChecksums,
-    /// A file or a dataset that cannot be appended to in place.
-    #[error("it cannot be appended to: {message}")]
-    NotGrowable {
-        /// Why not.
-        message: String,
-    },
     /// The dataset does not say how it was distributed.
     #[error("the dataset has no attribute \"dim_data\": give a distribution")]
     NoDimData,
@@ -307,14 +280,6 @@ impl Refusal {
             message: error.to_string(),
         }
     }
-}
-
-fn members_text(members: &[(String, String)]) -> String {
-    let members = members.iter();
-    let members: Vec<_> = members
-        .map(|(name, shape)| format!("{name} is {shape}"))
-        .collect();
-    members.join(", ")
 }
 
 fn offset_text(offset: Option<u64>) -> String {

@@ -11,7 +11,7 @@ use dap_protocol::{
     ProtocolVersion,
 };
 use dist_comm::agree::agree;
-use dist_comm::{Communicator, FileMode, SharedFileOps};
+use dist_comm::{CommExt, Communicator, FileMode, SharedFileOps};
 use dist_maps::Distribution;
 use hdf5_metno as hdf5;
 use hdf5_metno::dataset::{AllocTime, FillTime};
@@ -31,7 +31,7 @@ use super::{
     ByteOrder, DEFAULT_KEY, Refusal, Way, WriteMode, element, metadata, open, types, verify,
 };
 use crate::publish::{Claim, Existing, Pending};
-use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, write_elements};
+use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, write_elements};
 
 /// Bytes of a chunk, at most, where filters ask for chunks and nobody said which.
 const CHUNK: u64 = 1 << 20;
@@ -188,7 +188,8 @@ impl SaveHdf5 {
     }
 
     /// As records, or as texts of a fixed length: the elements are bytes, the last dimension of the array is as long as a record
-    /// and not distributed, and the dataset has the others. Records are saved in one piece, without filters.
+    /// and not distributed, and the dataset has the others: a [`chunk`](Self::chunk) is one of so many records. For the filters a
+    /// record is one element.
     pub fn record(mut self, record: Record) -> Self {
         self.record = Some(record);
         self
@@ -238,6 +239,86 @@ impl SaveHdf5 {
         A: DistributedArray,
         A::Buffer<'a>: HostBuffer,
     {
+        self.save_by(None, array, comm)
+    }
+
+    /// Saves by a plan that was made before, as [`save`](Self::save) does by one that it makes: for many arrays of one distribution, the
+    /// steps of a run for example, the ranks gather and survey nothing anew. Collective; equal plans, made by [`plan`](Self::plan) of
+    /// a save like this one, or by [`IoPlan::new`] for the same layout; [`IoPlan::with_strategy`] is followed.
+    ///
+    /// The file is the one that `save` writes.
+    ///
+    /// # Errors
+    /// As [`save`](Self::save), and the same on every rank: [`IoError::OtherPlan`] when the plan is to read, or for another size of
+    /// elements, another layout or another shape of records, [`IoError::OtherPart`] when a rank's part is not the one that the plan has
+    /// for it, [`IoError::Ranks`], [`IoError::Differ`] when ranks give different plans, or some of them none.
+    ///
+    /// ```
+    /// use dap_protocol::{DistBuffer, ElementType, HostArray};
+    /// use dist_comm::{Communicator, ThreadComm};
+    /// use dist_io::{IoError, SaveHdf5};
+    /// use dist_maps::Distribution;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("run.h5");
+    /// let dealt = Distribution::over(2).shape([8, 6]).cyclic(0).build()?;
+    /// let save = SaveHdf5::new(&path).chunk([2, 6]).shuffle(true).deflate(1);
+    /// let plan = save.plan(&dealt, ElementType::F64)?;
+    /// println!("{}", plan.explain()?); // before any byte moves
+    /// ThreadComm::run(2, |comm| {
+    ///     for step in 0..3 {
+    ///         let heat = HostArray::new(vec![4, 6], vec![f64::from(step); 24])?;
+    ///         let heat = DistBuffer::new(dealt.dim_data(comm.rank())?, heat)?;
+    ///         let report = save.clone().key(format!("heat/{step}")).save_planned(&plan, &heat, comm)?;
+    ///         assert_eq!(report.strategy, plan.strategy());
+    ///     }
+    ///     Ok::<_, IoError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn save_planned<'a, A>(
+        &self,
+        plan: &IoPlan,
+        array: &'a A,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<IoReport, IoError>
+    where
+        A: DistributedArray,
+        A::Buffer<'a>: HostBuffer,
+    {
+        self.save_by(Some(plan), array, comm)
+    }
+
+    /// The plan by which this saves arrays of such a distribution and element type, whatever their key and file. Local, and pure: equal
+    /// on all ranks that ask for the same.
+    ///
+    /// # Errors
+    /// Those of [`save`](Self::save) that need no file: [`IoError::NoHdf5Type`], [`IoError::Dimensions`], [`IoError::ChunkExtent`],
+    /// [`IoError::ChunkBytes`], [`IoError::MaxExtent`], [`IoError::DeflateLevel`], [`IoError::Record`], [`IoError::Index`],
+    /// [`IoError::Uncovered`], [`IoError::Overflow`].
+    pub fn plan(
+        &self,
+        distribution: &Distribution,
+        element: ElementType,
+    ) -> Result<IoPlan, IoError> {
+        if !element::has_type(element) {
+            return Err(IoError::NoHdf5Type { element });
+        }
+        self.check_record(element, distribution)?;
+        let (layout, _) = self.layout_of_bytes(distribution.global_shape(), element.size())?;
+        IoPlan::new(distribution, element.size(), layout, Direction::Write)
+    }
+
+    fn save_by<'a, A>(
+        &self,
+        given: Option<&IoPlan>,
+        array: &'a A,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<IoReport, IoError>
+    where
+        A: DistributedArray,
+        A::Buffer<'a>: HostBuffer,
+    {
         let (path, key) = (self.path.as_path(), self.key.as_str());
         let part = array.distarray();
         let element = part.buffer().element_type();
@@ -249,6 +330,7 @@ impl SaveHdf5 {
                 ("mode", self.mode.letters().as_bytes()),
                 ("way of storing", self.text().as_bytes()),
                 ("element type", element.to_string().as_bytes()),
+                ("plan", given.map_or(String::new(), told).as_bytes()),
             ],
         )?;
         #[cfg(feature = "hdf5-mpio")]
@@ -269,24 +351,31 @@ impl SaveHdf5 {
             return Err(IoError::NoHdf5Type { element });
         }
         agree(comm, check_edges(&part))?;
-        let parts = metadata::gather(comm, part.dim_data())?;
-        let distribution = metadata::whole(&parts)?;
-        let shape = distribution.global_shape();
-        let (layout, filters) = self.layout(shape, element.size())?;
-        self.check_record(element, &distribution, &layout)?;
-        let plan = IoPlan::new(&distribution, element.size(), layout, Direction::Write)?;
+        let (plan, parts) = match given {
+            Some(plan) => {
+                self.check_plan(plan, part.dim_data(), element, comm)?;
+                (Cow::Borrowed(plan), None)
+            }
+            None => {
+                let parts = metadata::gather(comm, part.dim_data())?;
+                let plan = self.plan(&metadata::whole(&parts)?, element)?;
+                (Cow::Owned(plan), Some(parts))
+            }
+        };
+        let filters = self.filters()?;
         // from here on there are files
         let mut pending = None;
         let mut made = None;
         let begun = by_rank_0(comm, path, key, || {
-            let (ty, parts) = match &self.record {
-                None => (
-                    types::to_write(element, self.byte_order, &self.members)?,
-                    parts,
-                ),
-                Some(record) => (record.to_type()?, parts.iter().map(without_last).collect()),
+            let ty = match &self.record {
+                None => types::to_write(element, self.byte_order, &self.members)?,
+                Some(record) => record.to_type()?,
             };
-            let text = metadata::to_text(&parts)?;
+            let parts = match parts {
+                Some(parts) => parts,
+                None => planned(&plan)?,
+            };
+            let text = metadata::to_text(&self.described(parts))?;
             let (file, library) = self.open()?;
             let (room, dataset) = self.create(library, &ty, &plan, &filters, &text)?;
             made = dataset;
@@ -342,6 +431,7 @@ impl SaveHdf5 {
     ) -> Result<IoReport, IoError> {
         let (path, key) = (self.path.as_path(), self.key.as_str());
         let open = || comm.open_shared(to, FileMode::ReadWrite);
+        let coding = (filters, self.record.as_ref().map(|record| record.bytes));
         Ok(match room {
             #[cfg(feature = "hdf5-mpio")]
             _ if self.way == Way::Mpio => {
@@ -356,13 +446,13 @@ impl SaveHdf5 {
             Room::Places(places) => {
                 let file = open()?;
                 let target = Target::Places(&*file, places);
-                let report = chunk::save(comm, (path, key), plan, filters, &target, bytes)?;
+                let report = chunk::save(comm, (path, key), plan, coding, &target, bytes)?;
                 file.sync()?;
                 report
             }
             Room::Library => {
                 let target = Target::Rank0(made);
-                chunk::save(comm, (path, key), plan, filters, &target, bytes)?
+                chunk::save(comm, (path, key), plan, coding, &target, bytes)?
             }
         })
     }
@@ -400,6 +490,77 @@ impl SaveHdf5 {
             filters.push(Filter::Fletcher32);
         }
         Ok(filters)
+    }
+
+    /// Checks that a plan is one for this save, the same on all ranks. Collective.
+    fn check_plan(
+        &self,
+        plan: &IoPlan,
+        dim_data: &DimData,
+        element: ElementType,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<(), IoError> {
+        let distribution = plan.distribution();
+        if distribution.ranks() != comm.size() {
+            return Err(IoError::Ranks {
+                what: "the plan",
+                given: distribution.ranks(),
+                allowed: comm.size(),
+            });
+        }
+        self.check_record(element, distribution)?;
+        let (layout, _) = self.layout_of_bytes(distribution.global_shape(), element.size())?;
+        let text = |direction: Direction, bytes: usize, layout: &FileLayout| {
+            format!("{direction} elements of {bytes} bytes, {layout}")
+        };
+        let given = text(plan.direction(), plan.item_size(), plan.layout());
+        let asked = text(Direction::Write, element.size(), &layout);
+        if given != asked {
+            return Err(IoError::OtherPlan { given, asked });
+        }
+        let direct = plan.is_asked() && plan.strategy() == Strategy::Direct;
+        if direct && layout != FileLayout::Contiguous {
+            // chunks that ranks share would be what the last of them makes of them
+            let safe = self.plan(distribution, element)?.strategy();
+            if safe != Strategy::Direct {
+                return Err(IoError::OtherPlan {
+                    given: format!("{given}, by {}", plan.strategy()),
+                    asked: format!("{asked}, by {safe}"),
+                });
+            }
+        }
+        let own = distribution.dim_data(comm.rank());
+        let is_own = own.is_ok_and(|own| own == *dim_data);
+        let all = comm.all_gather_value(u8::from(is_own))?;
+        match all.iter().position(|&is_own| is_own == 0) {
+            None => Ok(()),
+            Some(rank) => Err(IoError::OtherPart { rank }),
+        }
+    }
+
+    /// The metadata of all ranks, as the dataset has them: those of records without the dimension of their bytes.
+    fn described(&self, parts: Vec<DimData>) -> Vec<DimData> {
+        match self.record {
+            None => parts,
+            Some(_) => parts.iter().map(without_last).collect(),
+        }
+    }
+
+    /// As [`layout`](Self::layout), of the elements of an array; those of records are bytes.
+    fn layout_of_bytes(
+        &self,
+        shape: &[u64],
+        item: usize,
+    ) -> Result<(FileLayout, Vec<Filter>), IoError> {
+        let Some(record) = &self.record else {
+            return self.layout(shape, item);
+        };
+        let records = &shape[..shape.len().saturating_sub(1)];
+        let (mut layout, filters) = self.layout(records, record.bytes)?;
+        if let FileLayout::Chunked { chunk } = &mut layout {
+            chunk.push(record.bytes as u64);
+        }
+        Ok((layout, filters))
     }
 
     /// How the elements will lie in the file, and the filters that they go through.
@@ -457,7 +618,6 @@ impl SaveHdf5 {
         &self,
         element: ElementType,
         distribution: &Distribution,
-        layout: &FileLayout,
     ) -> Result<(), IoError> {
         let Some(record) = &self.record else {
             return Ok(());
@@ -466,11 +626,6 @@ impl SaveHdf5 {
             field: String::new(),
             message,
         };
-        if *layout != FileLayout::Contiguous {
-            return Err(wrong(
-                "records are saved in one piece, without chunks".to_owned(),
-            ));
-        }
         if element != ElementType::U8 || !self.members.is_empty() {
             return Err(wrong(format!(
                 "records are saved from bytes (u8), not from {element}"
@@ -544,10 +699,10 @@ impl SaveHdf5 {
         dim_data: &str,
     ) -> Result<(Room, Option<(hdf5::File, Dataset)>), Refusal> {
         let key = self.free(&file)?;
-        let mut shape = plan.distribution().global_shape();
-        if self.record.is_some() {
-            shape = &shape[..shape.len().saturating_sub(1)];
-        }
+        // the bytes of a record are no dimension of the dataset
+        let bytes = usize::from(self.record.is_some());
+        let of_dataset = |all: &'_ [u64]| all[..all.len().saturating_sub(bytes)].to_vec();
+        let shape = &of_dataset(plan.distribution().global_shape())[..];
         let FileLayout::Chunked { chunk } = plan.layout() else {
             let dataset = contiguous(&file, &key, ty, shape)?;
             describe(&dataset, dim_data, &self.attributes)?;
@@ -555,6 +710,7 @@ impl SaveHdf5 {
             close(file, dataset)?;
             return Ok((room, None));
         };
+        let chunk = &of_dataset(chunk)[..];
         let in_place = self.way == Way::Offsets
             && filters.is_empty()
             && self.max_shape.is_none()
@@ -645,6 +801,29 @@ where
 {
     let save = SaveHdf5::new(path).key(key).mode(mode);
     save.save(array, comm)
+}
+
+/// The metadata of all ranks of a plan.
+fn planned(plan: &IoPlan) -> Result<Vec<DimData>, Refusal> {
+    let ranks = 0..plan.distribution().ranks();
+    let parts = ranks.map(|rank| plan.distribution().dim_data(rank));
+    let parts: Result<_, _> = parts.collect();
+    parts.map_err(|error| Refusal::DimData {
+        message: error.to_string(),
+    })
+}
+
+/// A plan, as ranks compare it.
+fn told(plan: &IoPlan) -> String {
+    format!(
+        "{} {} by {}, {} bytes of {} an element, distribution {:016x}",
+        plan.direction(),
+        plan.layout(),
+        plan.strategy(),
+        plan.total_bytes(),
+        plan.item_size(),
+        plan.fingerprint()
+    )
 }
 
 /// The metadata of records as a dataset has them: without the dimension of their bytes.

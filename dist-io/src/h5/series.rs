@@ -8,9 +8,9 @@ use dap_protocol::{DistBuffer, Element, HostArray};
 use dist_comm::Communicator;
 use serde::{Deserialize, Serialize};
 
-use super::Refusal;
 use super::array::{H5Array, open_dset};
 use super::together::{by_rank_0, same};
+use super::{Refusal, SeriesRefusal};
 use crate::IoError;
 use crate::publish::directory;
 
@@ -43,7 +43,7 @@ impl std::fmt::Debug for FileSeries<'_> {
 /// In the key, `{step}` is the number of the step too: `"data/{step}/E/x"`. Only names are looked up here; files are opened when a step is.
 ///
 /// # Errors
-/// The same on every rank: [`IoError::Hdf5`] with [`Refusal::Series`] when the file name of the pattern has not one `{step}`, no file fits, or
+/// The same on every rank: [`IoError::Hdf5`] with [`SeriesRefusal::Pattern`] when the file name of the pattern has not one `{step}`, no file fits, or
 /// two have the same number, and with [`Refusal::Os`] when the folder cannot be read; [`IoError::Differ`], [`IoError::Comm`].
 ///
 /// ```
@@ -101,7 +101,7 @@ struct Found {
 }
 
 fn find(pattern: &Path) -> Result<Found, Refusal> {
-    let wrong = |message: String| Refusal::Series { message };
+    let wrong = |message: String| Refusal::from(SeriesRefusal::Pattern { message });
     let name = pattern.file_name().and_then(|name| name.to_str());
     let parts: Vec<&str> = name.unwrap_or_default().split(STEP).collect();
     let [before, after] = parts[..] else {
@@ -154,7 +154,7 @@ impl<'c> FileSeries<'c> {
     /// Opens the dataset of a step as a lazy array, with its attributes. Collective; equal steps.
     ///
     /// # Errors
-    /// As [`open_dset`]; [`IoError::Hdf5`] with [`Refusal::Series`] when there is no such step.
+    /// As [`open_dset`]; [`IoError::Hdf5`] with [`SeriesRefusal::Pattern`] when there is no such step.
     pub fn open<T: Element>(&self, step: u64) -> Result<H5Array<'c, T>, IoError> {
         same(self.comm, &[("step", step.to_string().as_bytes())])?;
         let key = self.key.replace(STEP, &step.to_string());
@@ -162,9 +162,9 @@ impl<'c> FileSeries<'c> {
             return Err(IoError::Hdf5 {
                 path: self.folder.clone(),
                 key,
-                refusal: Box::new(Refusal::Series {
+                refusal: Box::new(Refusal::from(SeriesRefusal::Pattern {
                     message: format!("there is no step {step}"),
-                }),
+                })),
             });
         };
         open_dset(path, &key, self.comm)
@@ -209,7 +209,10 @@ mod tests {
         fs::write(folder.path().join("a_20.h5"), "").unwrap();
         for wrong in ["a_{step}.h5", "c_{step}.h5", "a.h5", "{step}_{step}"] {
             let refused = find(&folder.path().join(wrong));
-            assert!(matches!(refused, Err(Refusal::Series { .. })), "{wrong}");
+            assert!(
+                matches!(refused, Err(Refusal::Series(SeriesRefusal::Pattern { .. }))),
+                "{wrong}"
+            );
         }
     }
 }

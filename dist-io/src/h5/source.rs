@@ -24,7 +24,7 @@ use super::vds::{Block, Mosaic, MosaicFile, Piece, parts_of};
 use super::{ByteOrder, Refusal, Storage, Way, ffi, open};
 use crate::identity::Identity;
 use crate::part::{Extent, FilePart};
-use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, read_elements};
+use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, read_elements};
 
 /// How often a file that is replaced meanwhile is looked at, by one rank and by all together.
 pub(super) const TURNS: usize = 10;
@@ -77,10 +77,9 @@ impl Opened {
 
     fn at(path: &Path, names: &[&str], file: File, identity: Identity) -> Result<Self, Refusal> {
         let library = open::to_read(path)?;
-        // the library opens by name: is it the same file? From here on its lock keeps programs from writing to it
-        if !is_still(path, identity) {
-            return Err(Refusal::Changed);
-        }
+        // the library opens by name: is it the same file? From here on its lock keeps programs from writing to it; what a series
+        // appends comes behind what is found here
+        let identity = same_file(path, identity).ok_or(Refusal::Changed)?;
         let dataset = walk(&library, names)?;
         let found = describe(&dataset, identity.len)?;
         Ok(Self {
@@ -131,25 +130,44 @@ impl Opened {
 const READ: &str = "in one piece, in chunks, compact, and virtual";
 
 /// Opens a file and looks at it, again where it was replaced or written to meanwhile.
+///
+/// Rows that a series appends meanwhile do not disturb what is found, but they may disturb the finding: the library takes no
+/// address behind the end that the file had when it was opened, nor a header that is being written. So what is wrong is wrong when
+/// it is found twice in a file that stayed as it was.
 fn steady<T>(
     path: &Path,
     mut look: impl FnMut(File, Identity) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    for _ in 0..TURNS {
+    let mut wrong = None;
+    for turn in 0..TURNS {
         let (file, identity) = plain(path)?;
+        let state = (identity, head(&file));
+        match wrong.take() {
+            Some((before, refusal)) if turn > 1 && before == state => return Err(refusal),
+            _ => {}
+        }
         match look(file, identity) {
             Err(Refusal::Changed) => {}
             // what is missing may be there in the new one
-            Err(_) if !is_still(path, identity) => {}
+            Err(refusal) => wrong = Some((state, refusal)),
             looked => return looked,
         }
     }
     Err(Refusal::Changed)
 }
 
-/// Whether a name stands for a file as it was.
-fn is_still(path: &Path, identity: Identity) -> bool {
-    fs::metadata(path).is_ok_and(|meta| Identity::of(&meta) == identity)
+/// The first bytes of a file, which say how far it goes: unlike its time they change with every chunk that is appended.
+fn head(file: &File) -> [u8; 64] {
+    let mut head = [0; 64];
+    // of one that cannot be read, none
+    let _ = file.read_at(&mut head, 0);
+    head
+}
+
+/// The state of a file, if the name still stands for it, in whatever state.
+fn same_file(path: &Path, identity: Identity) -> Option<Identity> {
+    let now = Identity::of(&fs::metadata(path).ok()?);
+    now.is_same_file(&identity).then_some(now)
 }
 
 /// Opens a file to read it without the library.
@@ -243,7 +261,7 @@ impl Source {
             None if by_library => Opened::new(path, key).map(held),
             None => {
                 let held = Path::new(&told.held);
-                let file = if is_still(held, told.identity) {
+                let file = if same_file(held, told.identity).is_some() {
                     plain(held).or_else(|_| plain(path))
                 } else {
                     plain(path)
@@ -252,7 +270,7 @@ impl Source {
             }
         };
         let opened = opened.and_then(|(file, identity, library)| {
-            if identity == told.identity {
+            if identity.is_same_file(&told.identity) {
                 Ok((file, library))
             } else {
                 Err(Refusal::Changed)
@@ -352,17 +370,13 @@ impl Source {
         distribution: Option<&Distribution>,
         bytes: &mut [u8],
         way: Way,
-    ) -> Result<Option<IoReport>, IoError> {
+    ) -> Result<IoReport, IoError> {
         let outcome = match way {
             #[cfg(feature = "hdf5-mpio")]
             Way::Mpio if self.is_together() => {
-                let read = self.read_together(comm, dim_data, distribution, bytes);
-                read.map(Some)
+                self.read_together(comm, dim_data, distribution, bytes)
             }
-            _ => {
-                let read = self.read_body(comm, dim_data, distribution, bytes);
-                read.map(|()| None)
-            }
+            _ => self.read_body(comm, dim_data, distribution, bytes),
         };
         let Body::Parts(mosaic) = &self.body else {
             if outcome.is_ok() && self.found.byte_order != ByteOrder::NATIVE {
@@ -390,7 +404,7 @@ impl Source {
         dim_data: &DimData,
         distribution: Option<&Distribution>,
         bytes: &mut [u8],
-    ) -> Result<(), IoError> {
+    ) -> Result<IoReport, IoError> {
         let item = self.found.element().map_err(|r| self.refused(r))?.size();
         let held = Held {
             comm,
@@ -401,23 +415,32 @@ impl Source {
             if let Some(distribution) = distribution {
                 let layout = FileLayout::Contiguous;
                 let plan = IoPlan::new(distribution, item, layout, Direction::Read)?;
-                read_elements(comm, file, start, &plan, bytes).map(drop)
+                read_elements(comm, file, start, &plan, bytes)
             } else {
-                let read = |offset, to: &mut [u8]| file.read_at(start + offset, to);
-                Ok(agree(comm, read_part(read, dim_data, item, bytes))?)
+                let mut report = IoReport::begun(Strategy::Direct, start);
+                let read = |offset, to: &mut [u8]| {
+                    report.file_bytes += to.len() as u64;
+                    report.requests += 1;
+                    file.read_at(start + offset, to)
+                };
+                agree(comm, read_part(read, dim_data, item, bytes))?;
+                Ok(report)
             }
         };
+        // of elements that are not read from the file one by one
+        let nothing = IoReport::begun(Strategy::Direct, 0);
         match &self.body {
             Body::At(start) => from(&held, *start, bytes),
             Body::Parts(mosaic) => from(&MosaicFile::new(comm, &self.path, mosaic), 0, bytes),
             Body::Here(all) => {
                 let read = |offset, to: &mut [u8]| copy_from(all, offset, to);
-                Ok(agree(comm, read_part(read, dim_data, item, bytes))?)
+                agree(comm, read_part(read, dim_data, item, bytes))?;
+                Ok(nothing)
             }
             Body::Nowhere(fill) => {
                 let items = bytes.chunks_exact_mut(item);
                 items.for_each(|item| item.copy_from_slice(fill));
-                Ok(())
+                Ok(nothing)
             }
             Body::Chunks(chunks) => {
                 let open = Open {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::array::{H5Any, Handle, HostBytes, Looked, look};
 use super::dataset::{describe, kind_at, walk};
 use super::together::{by_rank_0, is_regular, names, same};
-use super::{Refusal, open as file};
+use super::{HandleRefusal, Refusal, open as file};
 use crate::IoError;
 use crate::layout::shape_text;
 
@@ -120,7 +120,7 @@ pub struct Tree<'c> {
 ///
 /// # Errors
 /// The same on every rank: [`IoError::Hdf5`] with what is wrong with the file, the key or a dataset, and
-/// [`Refusal::Leaves`] when the datasets of a group have different shapes; [`IoError::Differ`], [`IoError::Comm`].
+/// [`HandleRefusal::Leaves`] when the datasets of a group have different shapes; [`IoError::Differ`], [`IoError::Comm`].
 pub fn open<'c>(
     path: impl AsRef<Path>,
     key: &str,
@@ -317,10 +317,11 @@ fn chosen(
                 skipped.insert(name, refusal.to_string());
             }
             Err(refusal) => {
-                return Err(Refusal::Leaf {
+                return Err(HandleRefusal::Leaf {
                     name,
                     refusal: Box::new(refusal),
-                });
+                }
+                .into());
             }
         }
     }
@@ -339,13 +340,14 @@ fn chosen(
         .into_iter()
         .partition(|(_, looked)| looked.shape() == shape);
     if !others.is_empty() && !skips {
-        return Err(Refusal::Leaves {
+        return Err(HandleRefusal::Leaves {
             shape: shape_text(&shape),
             others: others
                 .into_iter()
                 .map(|(name, looked)| (name, shape_text(looked.shape())))
                 .collect(),
-        });
+        }
+        .into());
     }
     for (name, looked) in others {
         let given = shape_text(looked.shape());

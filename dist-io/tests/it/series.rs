@@ -269,6 +269,222 @@ fn h5py_and_ranks_append_in_turn() {
     assert!(refused.unwrap_err().to_string().contains("latest"));
 }
 
+/// The same dataset by another name: a leading "/", a soft link, a hard one.
+#[test]
+fn one_dataset_has_many_names() {
+    let folder = temporary();
+    let path = folder.path().join("names.h5");
+    ThreadComm::run(2, |comm| {
+        for (key, chunk) in [("a", [1, 7, 10]), ("b", [3, 4, 5])] {
+            let save = SaveHdf5::new(&path).key(key).chunk(chunk);
+            save.begin_series::<f64>(&[7, 10], comm)?;
+        }
+        if comm.rank() == 0 {
+            let file = hdf5_metno::File::open_rw(&path).unwrap();
+            file.link_soft("/a", "soft").unwrap();
+            file.link_hard("a", "hard").unwrap();
+            file.create_group("g").unwrap();
+            file.link_hard("a", "g/a").unwrap();
+            file.close().unwrap();
+        }
+        comm.barrier()?;
+        let d = Distribution::over(2).shape([7, 10]).block(1).build()?;
+        let mut series = Series::open(&path, comm)?;
+        let names = ["a", "/a", "soft", "hard", "g/a", "a", "/g/a", "soft"];
+        for (number, name) in (0..).zip(names) {
+            let rows = series.append(name, &part(&d, number, comm), comm)?;
+            assert_eq!(
+                (rows, series.rows("a")),
+                (number + 1, Some(number + 1)),
+                "{name}"
+            );
+            assert_eq!(
+                series.append("b", &part(&d, number, comm), comm)?,
+                number + 1
+            );
+        }
+        assert_eq!((series.rows("/soft"), series.rows("b")), (None, Some(8)));
+        Ok::<_, IoError>(())
+    })
+    .unwrap();
+    for key in ["a", "b"] {
+        let all: Vec<f64> = (0..8).flat_map(step).collect();
+        assert!(rows(&path, key, 0, 8) == all, "{key}");
+    }
+}
+
+/// A program that appends one step and ends leaves no more behind than one that appends all of them.
+#[test]
+fn a_series_opened_for_each_step_is_no_longer() {
+    let folder = temporary();
+    let comm = SingleComm::new();
+    let d = Distribution::over(1).shape([9]).build().unwrap();
+    let mine = part_with::<i32>(&d.dim_data(0).unwrap(), None);
+    let lengths = [1, 150].map(|times| {
+        let path = folder.path().join(format!("{times}.h5"));
+        let save = SaveHdf5::new(&path).key("a").chunk([1, 2]);
+        save.begin_series::<i32>(&[9], &comm).unwrap();
+        for _ in 0..times {
+            let mut series = Series::open(&path, &comm).unwrap();
+            for _ in 0..150 / times {
+                series.append("a", &mine, &comm).unwrap();
+            }
+        }
+        let d = Distribution::over(1).shape([150, 9]).build().unwrap();
+        let all = load_hdf5::<i32>(&path, &d, "a", &comm).unwrap();
+        assert!(all.buffer().data() == mine.buffer().data().repeat(150));
+        std::fs::metadata(&path).unwrap().len()
+    });
+    assert_eq!(lengths[0], lengths[1]);
+}
+
+/// The library keeps what it has read of a file as long as somebody in the process has it open.
+#[cfg(hdf5_file_locking)]
+#[test]
+fn rows_that_the_library_has_not_seen_are_kept() {
+    let folder = temporary();
+    let path = folder.path().join("seen.h5");
+    let comm = SingleComm::new();
+    let save = SaveHdf5::new(&path).key("a").chunk([2, 7, 10]);
+    save.begin_series::<f64>(&[7, 10], &comm).unwrap();
+    let d = Distribution::over(1).shape([7, 10]).build().unwrap();
+    // without a lock, as on a file system that has none
+    let mut unlocked = hdf5_metno::File::with_options();
+    unlocked.with_fapl(|access| access.file_locking(false));
+    let file = unlocked.open(&path).unwrap();
+    let seen = file.dataset("a").unwrap();
+    assert_eq!(seen.shape(), [0, 7, 10]);
+    for number in 0..4 {
+        let mut series = Series::open(&path, &comm).unwrap();
+        let rows = series.append("a", &part(&d, number, &comm), &comm);
+        assert_eq!(rows, Ok(number + 1));
+    }
+    assert_eq!(seen.shape(), [0, 7, 10]);
+    drop(seen);
+    file.close().unwrap();
+    let all: Vec<f64> = (0..4).flat_map(step).collect();
+    assert!(rows(&path, "a", 0, 4) == all);
+}
+
+/// A part of an older version, which counts its periodic edges otherwise, is refused at any step.
+#[test]
+fn older_parts_are_refused_after_the_first_step() {
+    let folder = temporary();
+    let path = folder.path().join("older.h5");
+    let comm = SingleComm::new();
+    let periodic = Distribution::over(1)
+        .shape([6])
+        .block(0)
+        .padding(1)
+        .periodic(0)
+        .build()
+        .unwrap();
+    SaveHdf5::new(&path)
+        .key("a")
+        .begin_series::<i32>(&[6], &comm)
+        .unwrap();
+    let new = part_with::<i32>(&periodic.dim_data(0).unwrap(), None);
+    let (_, dim_data, buffer) = new.clone().into_parts();
+    let version = dap_protocol::ProtocolVersion::V0_9_0;
+    let old = DistBuffer::with_version(version, dim_data, buffer).unwrap();
+    let mut series = Series::open(&path, &comm).unwrap();
+    assert_eq!(series.append("a", &new, &comm), Ok(1));
+    assert!(matches!(
+        series.append("a", &old, &comm),
+        Err(IoError::PeriodicEdge { axis: 0 })
+    ));
+    assert_eq!(series.append("a", &new, &comm), Ok(2));
+}
+
+/// Readers find whole rows at their first call, however fast they come: none is told that the file changes all the time.
+#[test]
+fn readers_beside_fast_appends_are_answered() {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    let folder = temporary();
+    let path = folder.path().join("fast.h5");
+    let comm = SingleComm::new();
+    for (key, chunk) in [("raw", [1, 7, 10]), ("several", [5, 4, 10])] {
+        let save = SaveHdf5::new(&path).key(key).chunk(chunk);
+        save.begin_series::<f64>(&[7, 10], &comm).unwrap();
+    }
+    let d = Distribution::over(1).shape([7, 10]).build().unwrap();
+    let (done, appended) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        /// When reading is over, by a panic too.
+        struct Done<'a>(&'a AtomicBool);
+        impl Drop for Done<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let reading = Done(&done);
+        scope.spawn(|| {
+            let mut series = Series::open(&path, &comm).unwrap();
+            for number in 0.. {
+                for key in ["raw", "several"] {
+                    series.append(key, &part(&d, number, &comm), &comm).unwrap();
+                }
+                appended.store(number + 1, Ordering::Relaxed);
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        while appended.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        for turn in 0..150 {
+            let key = ["raw", "several"][turn % 2];
+            let before = appended.load(Ordering::Relaxed);
+            // one process
+            let reader = dist_io::Hdf5Reader::open(&path, key).unwrap();
+            let shape = reader.info().shape.clone();
+            assert!(shape[0] >= before, "{shape:?}, {before} are appended");
+            let last = dap_protocol::DimData::new(vec![
+                dap_protocol::DimDict::unstructured(
+                    shape[0],
+                    1,
+                    0,
+                    vec![0, shape[0] as i64 - 1],
+                    false,
+                )
+                .unwrap(),
+                dap_protocol::DimDict::whole(7).unwrap(),
+                dap_protocol::DimDict::whole(10).unwrap(),
+            ]);
+            let ends = reader.read::<f64>(&last).unwrap();
+            let expected = [step(0), step(shape[0] - 1)].concat();
+            assert!(ends.buffer().data() == expected, "turn {turn}");
+            drop(reader);
+            // several ranks, which need not find the rows that one of them saw before
+            ThreadComm::run(3, |comm| {
+                let rows = inspect_hdf5(&path, key)?.shape[0];
+                let rows = dist_comm::CommExt::broadcast_value(comm, 0, rows)?;
+                let all = Distribution::over(3)
+                    .shape([rows, 7, 10])
+                    .cyclic(2)
+                    .build()?;
+                match load_hdf5::<f64>(&path, &all, key, comm) {
+                    Err(IoError::Shape { .. }) => Ok(()), // more have come
+                    loaded => {
+                        let first = loaded?.buffer().data()[0];
+                        assert_eq!(first, step(0)[comm.rank()]);
+                        Ok::<_, IoError>(())
+                    }
+                }
+            })
+            .unwrap();
+        }
+        drop(reading);
+    });
+    let all: Vec<f64> = (0..appended.load(Ordering::Relaxed))
+        .flat_map(step)
+        .collect();
+    for key in ["raw", "several"] {
+        assert!(rows(&path, key, 0, all.len() as u64 / 70) == all, "{key}");
+    }
+}
+
 fn is_changed(error: &IoError) -> bool {
     matches!(error, IoError::Hdf5 { refusal, .. } if **refusal == Refusal::Changed)
 }

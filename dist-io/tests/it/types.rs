@@ -324,10 +324,6 @@ fn records_and_texts_are_saved_and_loaded() {
     );
     let save = SaveHdf5::new(&path).key("no").record(texts.clone());
     assert!(matches!(
-        save.clone().deflate(1).save(&words, &comm),
-        Err(IoError::Record { .. })
-    ));
-    assert!(matches!(
         save.record(record.clone()).save(&words, &comm),
         Err(IoError::Record { .. })
     ));

@@ -6,14 +6,22 @@ use dap_protocol::{DistBuffer, ElementType, HostArray};
 use dist_comm::{CommExt, Communicator};
 use dist_io::legate::to_file;
 use dist_io::{
-    AttributeValue, H5Array, H5Node, IoError, Refusal, SaveHdf5, Strategy, TreeFilter, create,
-    file_series, load_hdf5, open, open_dset, open_with,
+    AttributeValue, H5Array, H5Node, HandleRefusal, IoError, Refusal, SaveHdf5, SeriesRefusal,
+    Strategy, TreeFilter, create, file_series, load_hdf5, open, open_dset, open_with,
 };
 use dist_maps::{AxisDist, Distribution, Index, MapError, Slice};
 use num_complex::Complex;
 
 use crate::cases::{Case, part, refusal, refused};
 use crate::support::{Folder, Outcome, Value, ensure, flat_indices};
+
+fn is_overwrite(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Handle(HandleRefusal::Overwrite { .. }))
+}
+
+fn is_pattern(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Series(SeriesRefusal::Pattern { .. }))
+}
 
 /// All of them.
 pub const CASES: &[Case] = &[
@@ -384,9 +392,7 @@ fn refused_assignments(comm: &dyn Communicator) -> Outcome {
         "the last of many chunks".to_owned()
     })?;
     let many = refusal(comm, many.fill(0.0))?;
-    ensure(matches!(many, Refusal::Overwrite { .. }), || {
-        format!("{many:?}")
-    })?;
+    ensure(is_overwrite(&many), || format!("{many:?}"))?;
     Ok(())
 }
 
@@ -621,11 +627,11 @@ fn trees(comm: &dyn Communicator) -> Outcome {
         comm,
     )?;
     let leaves = refusal(comm, open(&path, "g", comm))?;
-    let expected = Refusal::Leaves {
+    let expected = HandleRefusal::Leaves {
         shape: "6 x 4".to_owned(),
         others: vec![("time".to_owned(), "scalar".to_owned())],
     };
-    ensure(leaves == expected, || format!("{leaves:?}"))?;
+    ensure(leaves == Refusal::from(expected), || format!("{leaves:?}"))?;
     let some = open_with(&path, "g", TreeFilter::skip_mismatched(), comm)?
         .tree()
         .ok_or("no tree")?;
@@ -673,13 +679,9 @@ fn series(comm: &dyn Communicator) -> Outcome {
         "its unit".to_owned()
     })?;
     let missing = refusal(comm, run.open::<i32>(1))?;
-    ensure(matches!(missing, Refusal::Series { .. }), || {
-        format!("{missing:?}")
-    })?;
+    ensure(is_pattern(&missing), || format!("{missing:?}"))?;
     let none = refusal(comm, file_series(folder.join("ran_{step}.h5"), "a", comm))?;
-    ensure(matches!(none, Refusal::Series { .. }), || {
-        format!("{none:?}")
-    })
+    ensure(is_pattern(&none), || format!("{none:?}"))
 }
 
 fn in_parts(comm: &dyn Communicator) -> Outcome {
@@ -700,7 +702,5 @@ fn in_parts(comm: &dyn Communicator) -> Outcome {
         .collect();
     ensure(all == expected, || format!("{all:?}"))?;
     let refused = refusal(comm, a.fill(0.0))?;
-    ensure(matches!(refused, Refusal::Overwrite { .. }), || {
-        format!("{refused:?}")
-    })
+    ensure(is_overwrite(&refused), || format!("{refused:?}"))
 }

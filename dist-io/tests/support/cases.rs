@@ -6,8 +6,9 @@ use std::path::Path;
 use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray, Order, ProtocolVersion};
 use dist_comm::{CommExt, Communicator};
 use dist_io::{
-    AttributeValue, ByteOrder, ChunkProblem, IoError, Refusal, SaveHdf5, Series, Storage, Strategy,
-    Wanted, WriteMode, inspect_hdf5, load_hdf5, save_hdf5, verify,
+    AttributeValue, ByteOrder, ChunkProblem, Direction, FieldType, FileLayout, IoError, IoPlan,
+    IoReport, LoadHdf5, Record, Refusal, SaveHdf5, Series, Storage, Strategy, Wanted, WriteMode,
+    inspect_hdf5, load_hdf5, load_hdf5_records, save_hdf5, verify,
 };
 use dist_maps::Distribution;
 use half::{bf16, f16};
@@ -36,6 +37,10 @@ pub const CASES: &[Case] = &[
     ("attributes go with the dataset", attributes),
     ("a series grows, and sums are compared", series_and_sums),
     ("buffers in any order are saved", any_memory_order),
+    ("a plan serves many saves", planned_saves),
+    ("plans of other saves are refused", other_plans),
+    ("loads say what they did", reported_loads),
+    ("records are saved in chunks", records_in_chunks),
     ("modes", modes),
     ("parts may be anybody's", parts_of_no_array),
     ("what cannot be saved is refused", refused_saves),
@@ -534,6 +539,287 @@ fn any_memory_order(comm: &dyn Communicator) -> Outcome {
     save_hdf5(&path, &turned, "a", WriteMode::CreateNew, comm)?;
     let back = load_hdf5::<u16>(&path, Wanted::AsSaved, "a", comm)?;
     ensure(back == expected, || format!("{back:?}"))
+}
+
+/// Sums of all ranks' bytes and reads or writes.
+fn totals(comm: &dyn Communicator, report: &IoReport) -> Result<(u64, u64), IoError> {
+    let bytes = comm.all_gather_value(report.file_bytes)?;
+    let requests = comm.all_gather_value(report.requests)?;
+    Ok((bytes.iter().sum(), requests.iter().sum()))
+}
+
+fn planned_saves(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let stored = |save: SaveHdf5, i: usize| match i % 4 {
+        0 => save,
+        1 => save.chunk([3, 4]),
+        2 => save.chunk([2, 5]).shuffle(true).deflate(1),
+        _ => save
+            .chunk([7, 10])
+            .byte_order(ByteOrder::Big)
+            .checksums(true),
+    };
+    for (i, (name, d)) in every_kind(comm.size()).iter().enumerate() {
+        let path = |step: i32, how: &str| folder.join(&format!("{name} {step} {how}.h5"));
+        let any = stored(SaveHdf5::new(folder.join("any.h5")), i);
+        let plan = any.plan(d, ElementType::I32)?;
+        for step in 0..3 {
+            let mine = part_with::<i32>(&d.dim_data(comm.rank())?, Some(-step));
+            let key = format!("steps/{step}");
+            let new = |how| stored(SaveHdf5::new(path(step, how)), i).key(&key);
+            let report = new("planned").save_planned(&plan, &mine, comm)?;
+            let without = new("made").save(&mine, comm)?;
+            ensure(
+                report == without && report.strategy == plan.strategy(),
+                || format!("{name}: {report}, without a plan {without}"),
+            )?;
+            let back = load_hdf5::<i32>(path(step, "planned"), Wanted::AsSaved, &key, comm)?;
+            ensure(back == part(d, comm), || format!("{name}: {back:?}"))?;
+            let (one, other) = (path(step, "planned"), path(step, "made"));
+            ensure(
+                inspect_hdf5(&one, &key)? == inspect_hdf5(&other, &key)?,
+                || format!("{name}: the datasets differ"),
+            )?;
+            let (one, other) = (fs::read(one)?, fs::read(other)?);
+            let differ = one.iter().zip(&other).filter(|(a, b)| a != b).count();
+            // of a dataset the second is kept in which it was made
+            ensure(one.len() == other.len() && differ <= 4, || {
+                format!("{name}: {differ} bytes differ")
+            })?;
+        }
+        // the strategy that somebody asked for
+        let two = plan.clone().with_strategy(Strategy::TwoPhase);
+        let mine = part::<i32>(d, comm);
+        let again = any.clone().mode(WriteMode::Replace);
+        let report = again.save_planned(&two, &mine, comm)?;
+        ensure(report.strategy == Strategy::TwoPhase, || report.to_string())?;
+        let back = load_hdf5::<i32>(folder.join("any.h5"), d, "buffer", comm)?;
+        ensure(back == mine, || format!("{name} in two phases: {back:?}"))?;
+        comm.barrier()?;
+    }
+    Ok(())
+}
+
+fn other_plans(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("none.h5");
+    let over = |ranks| Distribution::over(ranks).shape([6, 8]);
+    let rows = over(comm.size()).block(0).build()?;
+    let chunked = FileLayout::Chunked { chunk: vec![4, 8] };
+    let new = |layout: &FileLayout, direction| IoPlan::new(&rows, 8, layout.clone(), direction);
+    let mine = part::<f64>(&rows, comm);
+    let save = SaveHdf5::new(&path).chunk([4, 8]);
+    let refuse = |plan: &IoPlan| refused(comm, save.save_planned(plan, &mine, comm));
+    let to_write = "write elements of 8 bytes, chunked by 4 x 8".to_owned();
+    for (plan, given) in [
+        (
+            new(&chunked, Direction::Read)?,
+            "read elements of 8 bytes, chunked by 4 x 8",
+        ),
+        (
+            new(&FileLayout::Contiguous, Direction::Write)?,
+            "write elements of 8 bytes, contiguous",
+        ),
+        (
+            IoPlan::new(&rows, 4, chunked.clone(), Direction::Write)?,
+            "write elements of 4 bytes, chunked by 4 x 8",
+        ),
+    ] {
+        let error = refuse(&plan)?;
+        let expected = IoError::OtherPlan {
+            given: given.to_owned(),
+            asked: to_write.clone(),
+        };
+        ensure(error == expected, || format!("{error:?}"))?;
+    }
+    let more = over(comm.size() + 1).block(0).build()?;
+    let error = refuse(&save.plan(&more, ElementType::F64)?)?;
+    let expected = IoError::Ranks {
+        what: "the plan",
+        given: comm.size() + 1,
+        allowed: comm.size(),
+    };
+    ensure(error == expected, || format!("{error:?}"))?;
+    let plan = save.plan(&rows, ElementType::F64)?;
+    // the same parts but for those of some ranks
+    let error = refuse(&save.plan(&over(comm.size()).cyclic(1).build()?, ElementType::F64)?)?;
+    ensure(error == IoError::OtherPart { rank: 0 }, || {
+        format!("{error:?}")
+    })?;
+    if comm.size() > 1 {
+        let last = comm.rank() + 1 == comm.size();
+        let columns = save.plan(&over(comm.size()).block(1).build()?, ElementType::F64)?;
+        let differ = [
+            refuse(if last { &columns } else { &plan })?,
+            refuse(&if last {
+                plan.clone().with_strategy(Strategy::TwoPhase)
+            } else {
+                plan.clone().with_strategy(Strategy::Direct)
+            })?,
+            refused(
+                comm,
+                if last {
+                    save.save(&mine, comm)
+                } else {
+                    save.save_planned(&plan, &mine, comm)
+                },
+            )?,
+        ];
+        for error in differ {
+            let right = matches!(error, IoError::Differ { what: "plan", rank, .. } if rank + 1 == comm.size());
+            ensure(right, || format!("{error:?}"))?;
+        }
+        // two ranks have rows of one chunk
+        let direct = plan.clone().with_strategy(Strategy::Direct);
+        let error = refuse(&direct)?;
+        ensure(matches!(error, IoError::OtherPlan { .. }), || {
+            format!("{error:?}")
+        })?;
+    }
+    ensure(!path.exists(), || "a refused save left a file".into())?;
+    comm.barrier()?;
+    save.save_planned(&plan, &mine, comm)?;
+    let back = load_hdf5::<f64>(&path, &rows, "buffer", comm)?;
+    ensure(back == mine, || format!("{back:?}"))?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn reported_loads(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("reports.h5");
+    let rows = Distribution::over(comm.size())
+        .shape([6, 8])
+        .block(0)
+        .build()?;
+    let mine = part::<f64>(&rows, comm);
+    let whole = 6 * 8 * 8;
+    let load = |key: &str| {
+        LoadHdf5::new(&path)
+            .key(key)
+            .load_reported::<f64>(&rows, comm)
+    };
+    let save = |key: &str| SaveHdf5::new(&path).key(key);
+    save("plain").save(&mine, comm)?;
+    let (back, report) = load("plain")?;
+    ensure(back == mine && report.strategy == Strategy::Direct, || {
+        report.to_string()
+    })?;
+    let info = inspect_hdf5(&path, "plain")?;
+    let at = Storage::Contiguous {
+        offset: Some(report.offset),
+    };
+    ensure(info.storage == at, || format!("{info:?}, {report}"))?;
+    let all = totals(comm, &report)?;
+    ensure(all.0 == whole && all.1 >= 1, || format!("plain: {all:?}"))?;
+    // a chunk is read once, by whichever rank, as a whole
+    save("chunks").chunk([4, 4]).save(&mine, comm)?;
+    let (back, report) = load("chunks")?;
+    ensure(back == mine && report.offset == 0, || report.to_string())?;
+    let all = totals(comm, &report)?;
+    ensure(all == (4 * 4 * 4 * 8, 4), || {
+        format!("chunks: {all:?}, {report}")
+    })?;
+    // as it is in the file
+    let coded = save("coded").chunk([4, 4]).shuffle(true).deflate(9);
+    let written = totals(comm, &coded.save(&mine, comm)?)?;
+    let (back, report) = load("coded")?;
+    let read = totals(comm, &report)?;
+    ensure(back == mine && read == written, || {
+        format!("coded: {read:?} of {written:?}")
+    })?;
+    // every rank by itself: indices of no array together
+    let columns = DimDict::unstructured(8, 1, 0, vec![5, 2], false)?;
+    let same = DimData::new(vec![DimDict::whole(6)?, columns]);
+    let (back, report) = LoadHdf5::new(&path)
+        .key("plain")
+        .load_reported::<f64>(&same, comm)?;
+    ensure(back == part_with(&same, None), || format!("{back:?}"))?;
+    ensure((report.file_bytes, report.requests) == (96, 12), || {
+        report.to_string()
+    })?;
+    // nothing to read: a scalar that every rank reads, and no rows
+    let empty = Distribution::over(comm.size())
+        .shape([0, 3])
+        .block(0)
+        .build()?;
+    save("empty").save(&part::<f64>(&empty, comm), comm)?;
+    let (_, report) = LoadHdf5::new(&path)
+        .key("empty")
+        .load_reported::<f64>(&empty, comm)?;
+    ensure(report.file_bytes == 0, || report.to_string())?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn records_in_chunks(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("records.h5");
+    let mut record = Record::packed([
+        ("id", FieldType::of::<i16>()),
+        ("x", FieldType::of::<f64>()),
+    ]);
+    record.bytes = 13; // of no size that elements have
+    let bytes_of = |dim_data: &DimData| -> Result<Vec<u8>, IoError> {
+        let flat = crate::support::flat_indices(dim_data);
+        let mut bytes = vec![0; flat.len() * record.bytes];
+        let ids: Vec<i16> = flat.iter().map(|&flat| i16::at(flat)).collect();
+        let x: Vec<f64> = flat.iter().map(|&flat| f64::at(flat)).collect();
+        record.put("id", &ids, &mut bytes)?;
+        record.put("x", &x, &mut bytes)?;
+        Ok(bytes)
+    };
+    for (i, (name, d)) in every_kind(comm.size()).iter().enumerate() {
+        let dim_data = d.dim_data(comm.rank())?;
+        let bytes = bytes_of(&dim_data)?;
+        let mut shape: Vec<usize> = dim_data.local_shape().iter().map(|&n| n as usize).collect();
+        let mut dims: Vec<DimDict> = dim_data.iter().cloned().collect();
+        shape.push(record.bytes);
+        dims.push(DimDict::whole(record.bytes as u64)?);
+        let mine = DistBuffer::new(DimData::new(dims), HostArray::new(shape, bytes)?)?;
+        for (c, chunk) in [[2, 5], [3, 4], [7, 10]].into_iter().enumerate() {
+            let filters = FILTERS[(i + c) % FILTERS.len()];
+            let key = format!("{name}/{chunk:?}");
+            let save = SaveHdf5::new(&path).key(&key).chunk(chunk);
+            let save = filtered(save.record(record.clone()).checksums(true), filters);
+            save.save(&mine, comm)?;
+            let (found, back) = load_hdf5_records(&path, Wanted::AsSaved, &key, comm)?;
+            ensure(found == record && back == mine, || {
+                format!("{key}: {found:?}, {back:?}")
+            })?;
+            verify(&path, &key, comm)?;
+            // what the library reads, through its own filters
+            if comm.rank() == 0 {
+                let file = hdf5_metno::File::open(&path)?;
+                let dataset = file.dataset(&key)?;
+                let all = (dataset.shape(), dataset.chunk());
+                let chunk: Vec<usize> = chunk.iter().map(|&n| n as usize).collect();
+                ensure(all == (vec![7, 10], Some(chunk)), || format!("{all:?}"))?;
+            }
+            comm.barrier()?;
+        }
+        // without a chunk: one is chosen
+        let key = format!("{name}/chosen");
+        let save = SaveHdf5::new(&path).key(&key).record(record.clone());
+        save.deflate(1).save(&mine, comm)?;
+        let (_, back) = load_hdf5_records(&path, d, &key, comm)?;
+        ensure(back.buffer() == mine.buffer(), || key)?;
+        comm.barrier()?;
+    }
+    let d = Distribution::over(comm.size())
+        .shape([4, 13])
+        .block(1)
+        .build()?;
+    if comm.size() > 1 {
+        // a record is on one rank
+        let save = SaveHdf5::new(&path).key("no").record(record).chunk([2]);
+        let error = refused(comm, save.save(&part::<u8>(&d, comm), comm))?;
+        ensure(matches!(error, IoError::Record { .. }), || {
+            format!("{error:?}")
+        })?;
+    }
+    comm.barrier()?;
+    Ok(())
 }
 
 fn modes(comm: &dyn Communicator) -> Outcome {

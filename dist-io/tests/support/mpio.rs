@@ -50,7 +50,8 @@ fn load_by<'a, T: Value>(
     comm: &dyn Communicator,
 ) -> Result<(DistBuffer<HostArray<T>>, Option<CollectiveIo>), IoError> {
     let how = LoadHdf5::new(path).key(key).way(way);
-    how.load_collective(wanted, comm)
+    let (part, report) = how.load_reported(wanted, comm)?;
+    Ok((part, report.collective))
 }
 
 fn save(path: &Path, key: &str) -> SaveHdf5 {

@@ -45,6 +45,8 @@ pub(super) struct Nodes {
 
 impl Tree {
     /// The chunks under a root, in a file that ends at byte `end`.
+    ///
+    /// Each node has a chunk that comes after all before it, so a damaged file cannot lead through one of them twice.
     pub(super) fn read(
         file: &File,
         root: u64,
@@ -58,50 +60,65 @@ impl Tree {
             entries: Vec::new(),
             levels: Vec::new(),
         };
+        let mut nodes = Vec::new();
         if root != NOWHERE {
-            // no more nodes than there is room for: a damaged file may name one of them twice
-            let mut left = end / 24 + 1;
-            tree.walk(file, root, None, end, &mut left)?;
+            tree.walk(file, root, None, end, &mut nodes)?;
         }
-        let ascending = tree
-            .entries
-            .windows(2)
-            .all(|pair| pair[0].coords < pair[1].coords);
-        if !ascending {
-            return Err(unsuited("the index of its chunks is out of order"));
+        // nodes that are filled as they are filled here can stay
+        let full = |level: &Vec<(u64, usize)>| {
+            let mut inner = level.iter().rev().skip(1);
+            inner.all(|&(_, used)| used == fan)
+        };
+        if !tree.entries.is_empty() && nodes.iter().all(full) {
+            let addresses = |level: &Vec<(u64, usize)>| level.iter().map(|&(at, _)| at).collect();
+            tree.levels = nodes.iter().map(addresses).collect();
         }
         Ok(tree)
     }
 
+    /// Takes the chunks below a node; `nodes` are those that were found, by level: address and children.
     fn walk(
         &mut self,
         file: &File,
         at: u64,
         level: Option<u8>,
         end: u64,
-        left: &mut u64,
+        nodes: &mut Vec<Vec<(u64, usize)>>,
     ) -> Result<(), Refusal> {
-        *left = left
-            .checked_sub(1)
-            .ok_or_else(|| unsuited("the index of its chunks goes in a circle"))?;
         let head = bytes(file, at, 24, end)?;
         let used = usize::from(u16::from_le_bytes([head[6], head[7]]));
         let fits = head[..4] == *b"TREE" && head[4] == 1 && used <= self.fan;
-        if !fits || level.is_some_and(|level| level != head[5]) {
+        let is_empty = used == 0 && level.is_some();
+        if !fits || is_empty || level.is_some_and(|level| level != head[5]) {
             return Err(unsuited("a node of the index of its chunks is none"));
         }
-        let ndim = self.chunk.len();
+        let depth = usize::from(head[5]);
+        if nodes.len() <= depth {
+            nodes.resize(depth + 1, Vec::new());
+        }
+        nodes[depth].push((at, used));
         let step = self.key() + 8;
         let node = bytes(file, at + 24, used * step, end)?;
         for child in node.chunks_exact(step) {
             let address = number(child, step - 8, 8)?;
             if let Some(below) = head[5].checked_sub(1) {
-                self.walk(file, address, Some(below), end, left)?;
+                self.walk(file, address, Some(below), end, nodes)?;
                 continue;
             }
-            let mut coords = Vec::with_capacity(ndim);
+            let mut coords = Vec::with_capacity(self.chunk.len());
             for (axis, &step) in self.chunk.iter().enumerate() {
-                coords.push(number(child, 8 + 8 * axis, 8)? / step);
+                let origin = number(child, 8 + 8 * axis, 8)?;
+                if !origin.is_multiple_of(step) {
+                    return Err(unsuited("a chunk of its index begins within another one"));
+                }
+                coords.push(origin / step);
+            }
+            if self
+                .entries
+                .last()
+                .is_some_and(|last| last.coords >= coords)
+            {
+                return Err(unsuited("the index of its chunks is out of order"));
             }
             let word = |at: usize| {
                 u32::from_le_bytes([child[at], child[at + 1], child[at + 2], child[at + 3]])
@@ -281,6 +298,15 @@ mod tests {
 
     use super::*;
 
+    fn entry(step: u64, column: u64) -> Entry {
+        Entry {
+            coords: vec![step, column],
+            offset: 1000 * step + column,
+            len: 80,
+            left_out: 1,
+        }
+    }
+
     /// What is appended a few chunks at a time reads the same as what was put in, and old roots stay readable.
     #[test]
     fn trees_grow_and_come_back() {
@@ -290,14 +316,7 @@ mod tests {
         let mut end = 10_u64;
         let mut roots = Vec::new();
         for step in 0..60_u64 {
-            let new: Vec<Entry> = (0..=step % 3)
-                .map(|column| Entry {
-                    coords: vec![step, column],
-                    offset: 1000 * step + column,
-                    len: 80,
-                    left_out: 1,
-                })
-                .collect();
+            let new: Vec<Entry> = (0..=step % 3).map(|column| entry(step, column)).collect();
             let first = tree.put(&new);
             let nodes = tree.nodes(first, end);
             file.write_all_at(&nodes.bytes, end).unwrap();
@@ -312,9 +331,73 @@ mod tests {
             let found = Tree::read(&file, root, &chunk, 4, end).unwrap();
             assert_eq!(found.entries, entries);
         }
+        // read again, it grows by as little as before
+        let last = |tree: &Tree| {
+            let mut tree = tree.clone();
+            let first = tree.put(&[entry(60, 0)]);
+            tree.nodes(first, end).bytes
+        };
+        let root = *tree.levels.last().unwrap().first().unwrap();
+        let again = Tree::read(&file, root, &chunk, 4, end).unwrap();
+        assert_eq!(again.levels, tree.levels);
+        assert_eq!(last(&again), last(&tree));
+        assert!(last(&again).len() <= 2 * tree.levels.len() * tree.node());
         assert_eq!(tree.row(7).count(), 2);
         assert!(tree.levels.len() > 2);
         assert!(Tree::read(&file, 11, &chunk, 4, end).is_err());
         assert!(Tree::read(&file, end, &chunk, 4, end).is_err());
+    }
+
+    /// A file with one tree of two levels, and where its nodes lie.
+    fn grown() -> (File, Tree, Vec<Vec<u64>>, u64) {
+        let file = tempfile::tempfile().unwrap();
+        let mut tree = Tree::read(&file, NOWHERE, &[2, 5], 4, 0).unwrap();
+        let entries: Vec<Entry> = (0..14).map(|step| entry(step, 0)).collect();
+        let first = tree.put(&entries);
+        let nodes = tree.nodes(first, 0);
+        file.write_all_at(&nodes.bytes, 0).unwrap();
+        let end = nodes.bytes.len() as u64;
+        tree.written(nodes);
+        let levels = tree.levels.clone();
+        (file, tree, levels, end)
+    }
+
+    #[test]
+    fn damage_is_refused_and_ends() {
+        let (file, tree, levels, end) = grown();
+        assert_eq!(levels.iter().map(Vec::len).collect::<Vec<_>>(), [4, 1]);
+        let root = levels[1][0];
+        let step = (tree.key() + 8) as u64;
+        let child = |at: u64| root + 24 + at * step + step - 8;
+        let read = |file: &File| Tree::read(file, root, &[2, 5], 4, end);
+        assert_eq!(read(&file).unwrap().entries, tree.entries);
+        let spoiled = |at: u64, bytes: &[u8]| {
+            let mut old = vec![0; bytes.len()];
+            file.read_exact_at(&mut old, at).unwrap();
+            file.write_all_at(bytes, at).unwrap();
+            let error = read(&file).unwrap_err();
+            file.write_all_at(&old, at).unwrap();
+            error.to_string()
+        };
+        // one leaf again and again, the root below itself, nowhere, none, too many, and empty ones
+        assert!(spoiled(child(2), &levels[0][0].to_le_bytes()).contains("out of order"));
+        assert!(spoiled(child(2), &root.to_le_bytes()).contains("is none"));
+        assert!(spoiled(child(2), &NOWHERE.to_le_bytes()).contains("the file ends"));
+        assert!(spoiled(levels[0][1], b"BEET").contains("is none"));
+        assert!(spoiled(levels[0][1] + 6, &[5, 0]).contains("is none"));
+        assert!(spoiled(levels[0][1] + 6, &[0, 0]).contains("is none"));
+        assert!(spoiled(levels[0][1] + 24 + 8, &[3]).contains("within another"));
+        assert_eq!(read(&file).unwrap().entries, tree.entries);
+    }
+
+    /// As the library leaves them behind: the nodes are written anew, filled.
+    #[test]
+    fn nodes_that_are_not_full_are_not_kept() {
+        let (file, _, levels, end) = grown();
+        file.write_all_at(&[3, 0], levels[0][1] + 6).unwrap();
+        let tree = Tree::read(&file, levels[1][0], &[2, 5], 4, end).unwrap();
+        assert_eq!((tree.entries.len(), tree.levels.len()), (13, 0));
+        let nodes = tree.nodes(tree.entries.len(), end);
+        assert_eq!(nodes.bytes.len(), 5 * tree.node());
     }
 }

@@ -17,7 +17,7 @@ use crate::h5::attribute::{AttributeValue, attributes};
 use crate::h5::dataset::Found;
 use crate::h5::source::Opened;
 use crate::h5::together::{by_rank_0, refused, same};
-use crate::h5::{Refusal, Storage, metadata};
+use crate::h5::{HandleRefusal, Refusal, Storage, metadata};
 use crate::layout::shape_text;
 use crate::plan::window::Window;
 use crate::{FileLayout, IoError};
@@ -189,7 +189,7 @@ impl<'c> Handle<'c> {
             });
         }
         if found.byte_order != self.dataset.found.byte_order || !self.has_layout(found) {
-            return Err(self.refused(Refusal::Replaced));
+            return Err(self.refused(HandleRefusal::Replaced.into()));
         }
         Ok(())
     }

@@ -113,8 +113,10 @@ fn read_in_order(
             outcome
         }
         Body::Here(_) | Body::Nowhere(_) | Body::Chunks(_) => {
-            let read = source.read(comm, dim_data, None, bytes, Way::default());
-            return read.map(drop);
+            let read = source.read(comm, dim_data, None, bytes, Way::default())?;
+            report.file_bytes += read.file_bytes;
+            report.requests += read.requests;
+            return Ok(());
         }
     };
     Ok(agree(comm, outcome)?)

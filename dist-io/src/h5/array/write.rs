@@ -18,7 +18,7 @@ use crate::h5::dataset::{Found, describe, how, walk};
 use crate::h5::open::{alone, private};
 use crate::h5::save::{bytes_of, check_edges};
 use crate::h5::together::{by_rank_0, is_regular, names, same};
-use crate::h5::{ByteOrder, Refusal, Storage, ffi, metadata};
+use crate::h5::{ByteOrder, HandleRefusal, Refusal, Storage, ffi, metadata};
 use crate::part::Extent;
 use crate::plan::window::Selection;
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy};
@@ -70,9 +70,8 @@ fn open(handle: &Handle<'_>) -> Result<(Found, Target, Held), Refusal> {
             Target::Chunks(Chunks::to_overwrite(&file, &dataset, &found.shape, fill)?)
         }
         other => {
-            return Err(Refusal::Overwrite {
-                storage: other.text(),
-            });
+            let storage = other.text();
+            return Err(HandleRefusal::Overwrite { storage }.into());
         }
     };
     let held = Held {

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dap_protocol::DimData;
 use dist_comm::agree::agree;
@@ -22,7 +23,7 @@ use crate::h5::together::settle;
 use crate::h5::{Refusal, ffi};
 use crate::part::Extent;
 use crate::plan::LONG_RUN;
-use crate::{Direction, FileLayout, IoError, IoPlan, Strategy};
+use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy};
 
 /// A file that all ranks have open, its name, and the dataset's.
 pub(in crate::h5) struct Open<'a> {
@@ -46,9 +47,9 @@ pub(in crate::h5) fn load(
     dim_data: &DimData,
     item: usize,
     elements: &mut [u8],
-) -> Result<(), IoError> {
+) -> Result<IoReport, IoError> {
     let rank = comm.rank();
-    let settled = |outcome| settle(comm, open.path, open.key, outcome);
+    let settled = |outcome: Result<(), Refusal>| settle(comm, open.path, open.key, outcome);
     let shaped = in_memory(&chunks.chunk, chunks.shape.len(), item);
     let (chunk, bytes) = settle(comm, open.path, open.key, shaped)?;
     let reader = Reader {
@@ -61,11 +62,14 @@ pub(in crate::h5) fn load(
         threads: open
             .threads
             .map_or_else(|| threads(comm.size()), NonZero::get),
+        file_bytes: AtomicU64::new(0),
+        requests: AtomicU64::new(0),
     };
     let pieces = |dim_data: &DimData, extent| ChunkPieces::new(dim_data, &chunk, item, extent);
     let Some(distribution) = distribution else {
         let pieces = agree(comm, pieces(dim_data, Extent::Stored))?;
-        return settled(reader.read(&pieces, elements));
+        settled(reader.read(&pieces, elements))?;
+        return Ok(reader.report(Strategy::Direct));
     };
     let layout = FileLayout::Chunked {
         chunk: chunks.chunk.clone(),
@@ -74,7 +78,8 @@ pub(in crate::h5) fn load(
     match plan.strategy() {
         Strategy::Direct => {
             let pieces = agree(comm, own(distribution, rank, |d| pieces(d, Extent::Stored)))?;
-            settled(reader.read(&pieces, elements))
+            settled(reader.read(&pieces, elements))?;
+            Ok(reader.report(Strategy::Direct))
         }
         Strategy::TwoPhase => {
             let redist = agree(comm, plan.exchange(rank))?.ok_or(NO_EXCHANGE)?;
@@ -82,8 +87,9 @@ pub(in crate::h5) fn load(
             let requests = agree(comm, plan.requests(rank))?;
             let mut slab = agree(comm, room(requests.elements(), item))?;
             settled(reader.read(&pieces, &mut slab))?;
-            exchange::exchange(comm, &redist, item, &slab, elements)?;
-            Ok(())
+            let mut report = reader.report(Strategy::TwoPhase);
+            report.exchanged_bytes = exchange::exchange(comm, &redist, item, &slab, elements)?;
+            Ok(report)
         }
     }
 }
@@ -111,9 +117,26 @@ struct Reader<'a> {
     extents: Vec<usize>,
     bytes: usize,
     threads: usize,
+    /// What was read so far, by all threads.
+    file_bytes: AtomicU64,
+    requests: AtomicU64,
 }
 
 impl Reader<'_> {
+    /// What was read of the file.
+    fn report(&self, strategy: Strategy) -> IoReport {
+        let mut report = IoReport::begun(strategy, 0);
+        report.file_bytes = self.file_bytes.load(Ordering::Relaxed);
+        report.requests = self.requests.load(Ordering::Relaxed);
+        report
+    }
+
+    /// Takes note of a read.
+    fn count(&self, bytes: usize) {
+        self.file_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Reads all chunks of a part. Local.
     fn read(&self, pieces: &ChunkPieces, elements: &mut [u8]) -> Result<(), Refusal> {
         let end = self.file.len().map_err(refused)?;
@@ -149,6 +172,7 @@ impl Reader<'_> {
         if let (Some(dataset), true) = (self.library, chunks.by_library) {
             scratch.zeros(self.bytes)?;
             self.through(dataset, &origin, &mut scratch.bytes)?;
+            self.count(self.bytes);
             place(pieces, at, &scratch.bytes, elements);
             return Ok(());
         }
@@ -156,7 +180,10 @@ impl Reader<'_> {
         let (offset, left_out) = match (self.library, chunks.place(&coords)) {
             (Some(dataset), _) => {
                 match ffi::read_chunk(dataset, &origin, end, &mut scratch.bytes)? {
-                    Some(left_out) => (None, left_out),
+                    Some(left_out) => {
+                        self.count(scratch.bytes.len());
+                        (None, left_out)
+                    }
                     None => return self.fill(pieces, at, elements),
                 }
             }
@@ -261,6 +288,7 @@ impl Reader<'_> {
         let len = usize::try_from(place.len).map_err(|_| Refusal::Memory { bytes: place.len })?;
         reserve(bytes, len)?;
         bytes.resize(len, 0);
+        self.count(len);
         self.file.read_at(place.offset, bytes).map_err(refused)
     }
 
@@ -274,6 +302,7 @@ impl Reader<'_> {
     ) -> Result<(), Refusal> {
         pieces.each(at, &mut |from, to, len| {
             let target: Range<usize> = to..to + len;
+            self.count(len);
             let read = self
                 .file
                 .read_at(place.offset + from as u64, &mut elements[target]);

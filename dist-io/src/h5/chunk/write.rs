@@ -32,11 +32,13 @@ pub(in crate::h5) enum Target<'a> {
 }
 
 /// Writes what every rank owns of a chunked dataset, whose chunks go through these filters. Collective.
+///
+/// Where the elements are records of so many bytes, these bytes are the last dimension of the plan, and the dataset has the others.
 pub(in crate::h5) fn save(
     comm: &(impl Communicator + ?Sized),
     (path, key): (&Path, &str),
     plan: &IoPlan,
-    filters: &[Filter],
+    (filters, record): (&[Filter], Option<usize>),
     target: &Target<'_>,
     elements: &[u8],
 ) -> Result<IoReport, IoError> {
@@ -62,12 +64,13 @@ pub(in crate::h5) fn save(
             (agree(comm, own(plan.slabs(), rank, pieces))?, &slab[..])
         }
     };
+    let ndim = shape.len().saturating_sub(usize::from(record.is_some()));
     let writer = Writer {
         pieces: &pieces,
         elements,
-        shape: &shape,
-        chunk,
-        item,
+        shape: &shape[..ndim],
+        chunk: &chunk[..ndim],
+        item: record.unwrap_or(item),
         bytes,
         known: None,
     };
@@ -128,6 +131,7 @@ pub(in crate::h5) fn overwrite(
 struct Writer<'a> {
     pieces: &'a ChunkPieces,
     elements: &'a [u8],
+    /// Elements per dimension of the dataset and of a chunk, and bytes of an element.
     shape: &'a [u64],
     chunk: &'a [u64],
     item: usize,
@@ -309,9 +313,11 @@ impl Writer<'_> {
                 reserve(&mut bytes, scratch.bytes.len())?;
                 bytes.extend_from_slice(&scratch.bytes);
             }
+            let mut coords = self.pieces.coords(&at);
+            coords.truncate(self.chunk.len()); // the bytes of a record are no dimension
             locked(&all).push(Coded {
                 index,
-                coords: self.pieces.coords(&at),
+                coords,
                 left_out,
                 bytes,
             });
