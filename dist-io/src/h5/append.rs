@@ -3,7 +3,8 @@
 //! ```text
 //! all ranks   new chunks, behind the end of the file                       nobody reads there
 //! rank 0      the part of their index that changes, behind them            nor there
-//!             how far the file goes; where the index begins; how many rows there are     one word each
+//!             where the index begins; how many rows there are              one word each
+//!             now and then, before that: how far the file goes             further than what is in it
 //! ```
 //!
 //! The library is not asked to do this: it changes an index where it lies, and a process that is killed meanwhile leaves a file that no
@@ -57,7 +58,7 @@ pub(super) use growing::places;
 /// end of the file, and the number of rows last. So
 /// - a program that opens the file at any time finds the rows of before an append or those of after it;
 /// - a process that is killed in an append leaves a file with all earlier rows, which any program reads and another series
-///   continues. What was written behind its end by then is overwritten.
+///   continues. What it wrote by then, and some room behind it, stays behind.
 ///
 /// An append returns when its rows are on the device. When the *machine* fails in the middle of one, earlier rows are there as
 /// far as the file system keeps the order of writes to one file: rows and index are synced before they are named, but a torn
@@ -70,10 +71,11 @@ pub(super) use growing::places;
 /// open it to write; in the moment in which a series is opened they are told that it is locked. [`SaveHdf5`] replaces the file;
 /// the series then says so in its next append.
 ///
-/// The file is longer than what is in it while a series is open, by room that is not taken up. A program that looks at the length of
-/// the file, and only after many appends at the rest of it, is told that the file is cut off, and succeeds when it tries again.
-/// This crate's own calls look again where rows came while they looked, ten times at most, and find the rows that were there then. A
-/// program that has the file open finds, as long as it does, what it looked up; to see more rows it closes the file and opens it again.
+/// The file goes further than what is in it while a series is open, and after one that was killed: by 1 MiB, or four steps, which take no
+/// place on the device. The library looks nowhere behind the end that it found when it opened the file, so a program that looks a
+/// dataset up when the file has grown by more than that meanwhile is told so; it finds all rows when it opens the file again. This
+/// crate's own calls do that by themselves, ten times at most, and find the rows that were there then. What a program has looked up
+/// it finds as long as it has the file open.
 ///
 /// What an append replaces of the index, some KB, stays behind as room that nobody uses, until the file is packed again
 /// (`h5repack`): with small steps, make chunks of several rows. With filters, a chunk that gets more rows is coded anew and its
@@ -108,9 +110,9 @@ pub(super) use growing::places;
 pub struct Series {
     path: PathBuf,
     file: File,
-    /// What rank 0 knows.
+    /// What rank 0 knows: among others how far the file goes, which is further than what is in it.
     superblock: Option<Superblock>,
-    /// Where the file ends: what comes is put there.
+    /// Where what is in the file ends: what comes is put there.
     eof: u64,
     /// Which dataset a key is that of: several may be that of one.
     keys: BTreeMap<String, u64>,
@@ -119,12 +121,16 @@ pub struct Series {
     is_broken: bool,
 }
 
-/// Rank 0 cuts off what is behind the end of the file.
+/// Rank 0 cuts off what is behind the end of what is in the file; where that cannot be done, it does no harm.
 impl Drop for Series {
     fn drop(&mut self) {
-        if let (Some(superblock), false) = (&self.superblock, self.is_broken) {
-            // it does no harm where it is
-            let _ = self.file.set_len(superblock.eof);
+        let (Some(superblock), false) = (&mut self.superblock, self.is_broken) else {
+            return;
+        };
+        let said = superblock.eof == self.eof || superblock.set(&self.file, self.eof).is_ok();
+        // never shorter than it says it is, on the device either
+        if said && self.file.sync_data().is_ok() {
+            let _ = self.file.set_len(self.eof);
         }
     }
 }

@@ -76,12 +76,17 @@ impl Opened {
     }
 
     fn at(path: &Path, names: &[&str], file: File, identity: Identity) -> Result<Self, Refusal> {
+        let before = head(&file);
         let library = open::to_read(path)?;
         // the library opens by name: is it the same file? From here on its lock keeps programs from writing to it; what a series
         // appends comes behind what is found here
         let identity = same_file(path, identity).ok_or(Refusal::Changed)?;
         let dataset = walk(&library, names)?;
         let found = describe(&dataset, identity.len)?;
+        if head(&file) != before {
+            // what was found may lie behind the end of the file as the library knows it
+            return Err(Refusal::Changed);
+        }
         Ok(Self {
             dataset,
             library,
@@ -156,7 +161,7 @@ fn steady<T>(
     Err(Refusal::Changed)
 }
 
-/// The first bytes of a file, which say how far it goes: unlike its time they change with every chunk that is appended.
+/// The first bytes of a file, which say how far it goes. Times are too coarse to tell that it goes further now.
 fn head(file: &File) -> [u8; 64] {
     let mut head = [0; 64];
     // of one that cannot be read, none

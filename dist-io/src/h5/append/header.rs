@@ -462,15 +462,16 @@ mod tests {
                 .with_fapl(|access| access.libver_bounds(version, LibraryVersion::V18))
                 .create(&path)
                 .unwrap();
-            let extents = vec![hdf5::Extent::resizable(3), hdf5::Extent::fixed(4)];
-            let builder = file.new_dataset_builder().chunk(vec![1, 4]).empty::<i32>();
-            let builder = builder.shape(hdf5::SimpleExtents::from_vec(extents));
-            let dataset = builder.create("a").unwrap();
-            for name in ["one", "two", "three", "four", "five", "six"] {
-                dataset.new_attr::<i64>().create(name).unwrap();
-            }
-            let at = ffi::header_address(&dataset).unwrap();
-            drop(dataset);
+            let at = {
+                let extents = vec![hdf5::Extent::resizable(3), hdf5::Extent::fixed(4)];
+                let builder = file.new_dataset_builder().chunk(vec![1, 4]).empty::<i32>();
+                let builder = builder.shape(hdf5::SimpleExtents::from_vec(extents));
+                let dataset = builder.create("a").unwrap();
+                for name in ["one", "two", "three", "four", "five", "six"] {
+                    dataset.new_attr::<i64>().create(name).unwrap();
+                }
+                ffi::header_address(&dataset).unwrap()
+            };
             file.close().unwrap();
             let whole = std::fs::read(&path).unwrap();
             let end = whole.len() as u64;

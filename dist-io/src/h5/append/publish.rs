@@ -18,15 +18,18 @@ use crate::h5::together::settle;
 /// Makes a file longer than it says it is, before it says more: a program that opens it looks at its length first, and then at
 /// what it says, and refuses one that says more.
 pub(super) fn ahead(file: &File, eof: u64, step: u64) -> Result<(), Refusal> {
-    /// Bytes, at least; they take no room.
-    const LEAST: u64 = 1 << 20;
-    let room = step.saturating_mul(4).max(LEAST);
+    let room = room(step);
     let meta = file.metadata().map_err(Refusal::os("look at the file"))?;
     if meta.len() < eof.saturating_add(room / 2) {
         file.set_len(eof.saturating_add(room))
             .map_err(Refusal::os("lengthen"))?;
     }
     Ok(())
+}
+
+/// Bytes that a file goes further than what is in it, for steps of so many. They take no place on the device.
+fn room(step: u64) -> u64 {
+    step.saturating_mul(4).max(1 << 20)
 }
 
 impl Series {
@@ -97,7 +100,7 @@ impl Series {
         self.file.sync_data().map_err(Refusal::os("sync"))
     }
 
-    /// Names the new chunks in the index, and then the rows; where the file ends. By rank 0.
+    /// Names the new chunks in the index, and then the rows; where what is in the file ends. By rank 0.
     pub(super) fn publish(
         &self,
         known: Option<(&mut Superblock, &mut (Header, Tree))>,
@@ -113,16 +116,22 @@ impl Series {
         if entries.is_empty() {
             header.set(&self.file, header.root(), rows)?;
             sync()?;
-            return Ok(superblock.eof);
+            return Ok(self.eof);
         }
         let first = tree.put(entries);
         // so that headers that come after it lie at whole words
         let at = end.next_multiple_of(8);
         let nodes = tree.nodes(first, at);
         let eof = at.saturating_add(nodes.bytes.len() as u64);
-        ahead(&self.file, eof, eof - superblock.eof)?;
         write(&self.file, at, &nodes.bytes)?;
-        superblock.set(&self.file, eof)?;
+        if eof > superblock.eof {
+            // by more than this takes: the library looks nowhere behind the end that it found when it opened the file
+            let step = eof.saturating_sub(self.eof);
+            let further = eof.saturating_add(room(step));
+            ahead(&self.file, further, step)?;
+            sync()?;
+            superblock.set(&self.file, further)?;
+        }
         sync()?;
         header.set(&self.file, nodes.root, rows)?;
         for &(at, word) in &nodes.neighbours {
