@@ -40,11 +40,10 @@ use self::publish::ahead;
 use self::steps::Steps;
 use self::superblock::Superblock;
 use super::chunk::Rows;
-use super::save::{bytes_of, check_edges};
+use super::save::check_edges;
 use super::together::{by_rank_0, is_regular, refused, same, settle};
 use super::{ByteOrder, Refusal, open};
 use crate::IoError;
-use crate::execute::{exchange, room};
 
 pub(super) use growing::places;
 
@@ -286,7 +285,11 @@ impl Series {
         if rows == before {
             return Ok(before);
         }
-        let slab = self.bring(growing, steps, part, comm)?;
+        let mut slab = steps.bring(part, element, comm)?;
+        if growing.told.found.byte_order != ByteOrder::NATIVE {
+            let words = slab.chunks_exact_mut(element.word_size());
+            words.for_each(<[u8]>::reverse);
+        }
         let new = Rows {
             before,
             count: steps.rows,
@@ -318,31 +321,6 @@ impl Series {
         }
         growing.has_grown(rows, entries);
         Ok(rows)
-    }
-
-    /// The elements that this rank writes, in the file's byte order. Collective.
-    fn bring<B: HostBuffer>(
-        &self,
-        growing: &Growing,
-        steps: &Steps,
-        part: &DistBuffer<B>,
-        comm: &(impl Communicator + ?Sized),
-    ) -> Result<Vec<u8>, IoError> {
-        let (element, item) = (growing.element, growing.element.size());
-        let bytes = agree(comm, bytes_of(part.buffer(), element))?;
-        let mut slab = agree(comm, room(steps.elements, item))?;
-        match &steps.redist {
-            Some(redist) => {
-                exchange::exchange(comm, redist, item, &bytes, &mut slab)?;
-            }
-            None if comm.rank() == 0 => slab.copy_from_slice(&bytes[..item]),
-            None => {}
-        }
-        if growing.told.found.byte_order != ByteOrder::NATIVE {
-            let words = slab.chunks_exact_mut(element.word_size());
-            words.for_each(<[u8]>::reverse);
-        }
-        Ok(slab)
     }
 
     /// Whether the path still is that of the file. Local.

@@ -351,16 +351,13 @@ impl SaveHdf5 {
             return Err(IoError::NoHdf5Type { element });
         }
         agree(comm, check_edges(&part))?;
-        let (plan, parts) = match given {
-            Some(plan) => {
-                self.check_plan(plan, part.dim_data(), element, comm)?;
-                (Cow::Borrowed(plan), None)
-            }
-            None => {
-                let parts = metadata::gather(comm, part.dim_data())?;
-                let plan = self.plan(&metadata::whole(&parts)?, element)?;
-                (Cow::Owned(plan), Some(parts))
-            }
+        let (plan, parts) = if let Some(plan) = given {
+            self.check_plan(plan, part.dim_data(), element, comm)?;
+            (Cow::Borrowed(plan), None)
+        } else {
+            let parts = metadata::gather(comm, part.dim_data())?;
+            let plan = self.plan(&metadata::whole(&parts)?, element)?;
+            (Cow::Owned(plan), Some(parts))
         };
         let filters = self.filters()?;
         // from here on there are files

@@ -137,7 +137,7 @@ impl Header {
         let changes = match changes.next() {
             None => at..at,
             Some(first) if is_torn(block.at + at as u64, 8) => {
-                at + first..at + changes.last().unwrap_or(first) + 1
+                at + first..at + changes.next_back().unwrap_or(first) + 1
             }
             Some(_) => at..at + 8,
         };

@@ -1,12 +1,14 @@
 //! [`Steps`]: how the rows of one append reach the ranks that write them.
 
-use dap_protocol::DimData;
+use dap_protocol::{DimData, DistBuffer, ElementType, HostBuffer};
 use dist_comm::Communicator;
 use dist_comm::agree::agree;
 use dist_maps::{AxisDist, Distribution, RedistPlan, Redistribution};
 
 use super::growing::Told;
+use crate::execute::{exchange, room};
 use crate::h5::metadata;
+use crate::h5::save::bytes_of;
 use crate::{Direction, FileLayout, IoError, IoPlan};
 
 /// How the rows of one append reach the ranks that write them: whole chunks each.
@@ -15,10 +17,10 @@ pub(super) struct Steps {
     pub(super) dim_data: DimData,
     pub(super) rows: u64,
     /// None where there is nothing to exchange: a scalar.
-    pub(super) redist: Option<RedistPlan>,
+    redist: Option<RedistPlan>,
     /// What this rank writes, per dimension from the second on, from where to where.
     pub(super) own: Vec<(u64, u64)>,
-    pub(super) elements: usize,
+    elements: usize,
 }
 
 impl Steps {
@@ -99,5 +101,25 @@ impl Steps {
             own,
             elements: agree(comm, elements)?,
         })
+    }
+
+    /// The elements that this rank writes. Collective.
+    pub(super) fn bring<B: HostBuffer>(
+        &self,
+        part: &DistBuffer<B>,
+        element: ElementType,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<Vec<u8>, IoError> {
+        let item = element.size();
+        let bytes = agree(comm, bytes_of(part.buffer(), element))?;
+        let mut slab = agree(comm, room(self.elements, item))?;
+        match &self.redist {
+            Some(redist) => {
+                exchange::exchange(comm, redist, item, &bytes, &mut slab)?;
+            }
+            None if comm.rank() == 0 => slab.copy_from_slice(&bytes[..item]),
+            None => {}
+        }
+        Ok(slab)
     }
 }
