@@ -1,6 +1,8 @@
 //! [`Opened`] and [`Source`]: a dataset in a file that stays open. Whatever becomes of the file's name, what was looked up is what
 //! is read.
 
+mod held;
+
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::num::NonZero;
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use dap_protocol::DimData;
 use dist_comm::agree::agree;
-use dist_comm::{CommError, CommExt, Communicator, Operation, SharedFile};
+use dist_comm::{CommExt, Communicator, SharedFile};
 use dist_maps::Distribution;
 use hdf5_metno as hdf5;
 use serde::{Deserialize, Serialize};
@@ -23,8 +25,10 @@ use super::together::{by_rank_0, is_regular, names, refused, settle};
 use super::vds::{Block, Mosaic, MosaicFile, Piece, parts_of};
 use super::{ByteOrder, Refusal, Storage, Way, ffi, open};
 use crate::identity::Identity;
-use crate::part::{Extent, FilePart};
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, read_elements};
+
+use self::held::Held;
+pub(super) use self::held::{copy_from, read_part};
 
 /// How often a file that is replaced meanwhile is looked at, by one rank and by all together.
 pub(super) const TURNS: usize = 10;
@@ -514,107 +518,4 @@ fn held(opened: Opened) -> HeldFiles {
 /// Whether a file was replaced while it was read, so that reading it again may do.
 pub(super) fn is_changed(error: &IoError) -> bool {
     matches!(error, IoError::Hdf5 { refusal, .. } if **refusal == Refusal::Changed)
-}
-
-/// Reads a part by itself, run by run: so many bytes from an offset of the array on. Local.
-pub(super) fn read_part<E>(
-    mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
-    dim_data: &DimData,
-    item: usize,
-    bytes: &mut [u8],
-) -> Result<(), IoError>
-where
-    IoError: From<E>,
-{
-    let part = FilePart::new(dim_data, item, Extent::Stored)?;
-    for run in part.runs() {
-        let target = &mut bytes[run.local * item..(run.local + run.len) * item];
-        read(run.offset, target)?;
-    }
-    Ok(())
-}
-
-/// Copies from all elements of an array.
-pub(super) fn copy_from(all: &[u8], offset: u64, to: &mut [u8]) -> Result<(), IoError> {
-    let short = || IoError::BufferLength {
-        given: all.len(),
-        allowed: usize::try_from(offset)
-            .unwrap_or(usize::MAX)
-            .saturating_add(to.len()),
-    };
-    let from = usize::try_from(offset)
-        .ok()
-        .and_then(|start| all.get(start..));
-    let from = from
-        .and_then(|from| from.get(..to.len()))
-        .ok_or_else(short)?;
-    to.copy_from_slice(from);
-    Ok(())
-}
-
-/// A file that every rank has opened by itself, to read it, as one that they share.
-struct Held<'a, C: ?Sized> {
-    comm: &'a C,
-    file: &'a File,
-    path: &'a Path,
-}
-
-impl<C: Communicator + ?Sized> Held<'_, C> {
-    fn failure(&self, operation: Operation, rank: usize, message: String) -> CommError {
-        CommError::File {
-            operation,
-            rank,
-            path: self.path.to_owned(),
-            message,
-        }
-    }
-
-    fn read_only(&self, operation: Operation) -> Result<(), CommError> {
-        // the same on every rank
-        Err(self.failure(operation, 0, "it is open to be read".to_owned()))
-    }
-}
-
-impl<C: Communicator + ?Sized> SharedFile for Held<'_, C> {
-    fn len(&self) -> Result<u64, CommError> {
-        let failed = |error: std::io::Error| {
-            self.failure(Operation::FileOpen, self.comm.rank(), error.to_string())
-        };
-        Ok(self.file.metadata().map_err(failed)?.len())
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<(), CommError> {
-        let read = self.file.read_exact_at(buf, offset);
-        read.map_err(|error| {
-            let message = match error.kind() {
-                ErrorKind::UnexpectedEof => format!(
-                    "the file ends before byte {}",
-                    offset.saturating_add(buf.len() as u64)
-                ),
-                _ => error.to_string(),
-            };
-            self.failure(Operation::FileRead, self.comm.rank(), message)
-        })
-    }
-
-    fn write_at(&self, _: u64, _: &[u8]) -> Result<(), CommError> {
-        self.read_only(Operation::FileWrite)
-    }
-
-    fn read_at_all(&self, offset: u64, buf: &mut [u8]) -> Result<(), CommError> {
-        let agreed = agree(self.comm, self.read_at(offset, buf));
-        agreed.map_err(|agreed| self.failure(Operation::FileRead, agreed.rank, agreed.cause))
-    }
-
-    fn write_at_all(&self, _: u64, _: &[u8]) -> Result<(), CommError> {
-        self.read_only(Operation::FileWrite)
-    }
-
-    fn set_len(&self, _: u64) -> Result<(), CommError> {
-        self.read_only(Operation::FileSetLen)
-    }
-
-    fn sync(&self) -> Result<(), CommError> {
-        Ok(())
-    }
 }
