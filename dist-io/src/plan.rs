@@ -189,7 +189,6 @@ impl IoPlan {
     }
 
     /// A number that plans of one distribution share.
-    #[cfg(feature = "hdf5")]
     pub(crate) fn fingerprint(&self) -> u64 {
         self.fingerprint
     }

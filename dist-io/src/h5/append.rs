@@ -49,7 +49,7 @@ pub(super) use growing::places;
 
 /// Datasets of one file that grow along their first dimension: a time series, a step at a time.
 ///
-/// A dataset that can grow is made by [`SaveHdf5::begin_series`], or by [`SaveHdf5::max_shape`] with the rows that are there
+/// A dataset that can grow is made by [`SaveHdf5::begin_series`](crate::SaveHdf5::begin_series), or by [`SaveHdf5::max_shape`](crate::SaveHdf5::max_shape) with the rows that are there
 /// already, or by another program: h5py's `create_dataset(…, maxshape=(None, …))` is one, if the file was not made with
 /// `libver="latest"`. It has chunks, without filters or with `shuffle`, `deflate` (`gzip`) and `fletcher32`.
 ///
@@ -67,7 +67,7 @@ pub(super) use growing::places;
 /// would be torn by a kill within that call; it is refused.
 ///
 /// While a series is open, rank 0 holds a shared lock on the file: programs that use the HDF5 library can read it, and cannot
-/// open it to write; in the moment in which a series is opened they are told that it is locked. [`SaveHdf5`] replaces the file;
+/// open it to write; in the moment in which a series is opened they are told that it is locked. [`SaveHdf5`](crate::SaveHdf5) replaces the file;
 /// the series then says so in its next append.
 ///
 /// The file goes further than what is in it while a series is open, and after one that was killed: by 1 MiB, or four steps, which take no
@@ -198,7 +198,7 @@ impl Series {
     /// # Errors
     /// The same on every rank; the dataset is then as it was. [`IoError::Hdf5`] with what is wrong with key or file,
     /// [`IoError::ElementType`], [`IoError::Shape`], [`IoError::MaxExtent`] when the dataset cannot become so long,
-    /// and as [`SaveHdf5::save`] when the parts are no array. After an error of the operating system while rows are published, the
+    /// and as [`SaveHdf5::save`](crate::SaveHdf5::save) when the parts are no array. After an error of the operating system while rows are published, the
     /// series refuses to go on: open it again.
     pub fn append<'a, A>(
         &mut self,
@@ -350,21 +350,15 @@ fn inode(file: &File) -> Result<(u64, u64), Refusal> {
 
 /// Takes a shared lock on a file that nobody else has locked: others may read it, and not write.
 fn lock(file: &File) -> Result<(), Refusal> {
-    for operation in [
-        FlockOperation::NonBlockingLockExclusive,
-        FlockOperation::NonBlockingLockShared,
-    ] {
-        match flock(file, operation) {
-            Ok(()) => {}
-            // a file system without locks
-            Err(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => return Ok(()),
-            Err(Errno::WOULDBLOCK) => {
-                return Err(Refusal::Locked {
-                    message: "it is open elsewhere".to_owned(),
-                });
-            }
-            Err(error) => return Err(Refusal::os("lock")(error.into())),
-        }
+    const ELSEWHERE: &str = "it is open elsewhere";
+    if !open::lock_alone(file, ELSEWHERE)? {
+        return Ok(()); // a file system without locks
     }
-    Ok(())
+    // whoever comes between the two has it alone
+    flock(file, FlockOperation::NonBlockingLockShared).map_err(|error| match error {
+        Errno::WOULDBLOCK => Refusal::Locked {
+            message: ELSEWHERE.to_owned(),
+        },
+        error => Refusal::os("lock")(error.into()),
+    })
 }

@@ -39,23 +39,27 @@ pub(super) fn alone(path: &Path) -> Result<Option<File>, Refusal> {
     if !cfg!(hdf5_file_locking) {
         return Ok(None);
     }
-    // A process that is being started has what this one reads for a moment, until it is another program.
-    let mut outcome = flock(&file, FlockOperation::NonBlockingLockExclusive);
-    for _ in 0..LOCK_TURNS {
-        if outcome != Err(Errno::WOULDBLOCK) {
-            break;
+    let locked = lock_alone(&file, "another program has it open")?;
+    Ok(locked.then_some(file))
+}
+
+/// Locks a file that nobody else has locked; whether the file system has locks. A process that is being started has what this one
+/// has open for a moment, until it is another program: a lock that somebody has is tried again.
+pub(super) fn lock_alone(file: &File, message: &str) -> Result<bool, Refusal> {
+    for turn in 1.. {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(Errno::WOULDBLOCK) if turn < LOCK_TURNS => std::thread::sleep(LOCK_TURN),
+            Err(Errno::WOULDBLOCK) => {
+                return Err(Refusal::Locked {
+                    message: message.to_owned(),
+                });
+            }
+            Err(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => return Ok(false),
+            Err(error) => return Err(Refusal::os("lock")(error.into())),
         }
-        std::thread::sleep(LOCK_TURN);
-        outcome = flock(&file, FlockOperation::NonBlockingLockExclusive);
     }
-    match outcome {
-        Ok(()) => Ok(Some(file)),
-        Err(Errno::WOULDBLOCK) => Err(Refusal::Locked {
-            message: "another program has it open".to_owned(),
-        }),
-        Err(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(None),
-        Err(error) => Err(Refusal::os("lock")(error.into())),
-    }
+    Ok(true)
 }
 
 /// Opens a file that only this process knows of, or has locked, to add to it.

@@ -205,9 +205,9 @@ impl SaveHdf5 {
     /// Saves. Collective; every rank says the same of file and dataset.
     ///
     /// # Errors
-    /// The same on every rank; the target is then as it was, unless the refusal is [`Refusal::Unsynced`]. [`IoError::Hdf5`] with
-    /// what is wrong with path, key or an attribute, [`Refusal::Locked`] when another program has the file open to write it,
-    /// [`Refusal::Changed`] when one has written to it meanwhile;
+    /// The same on every rank; the target is then as it was, unless the refusal is [`Refusal::Unsynced`](crate::Refusal::Unsynced). [`IoError::Hdf5`] with
+    /// what is wrong with path, key or an attribute, [`Refusal::Locked`](crate::Refusal::Locked) when another program has the file open to write it,
+    /// [`Refusal::Changed`](crate::Refusal::Changed) when one has written to it meanwhile;
     /// [`IoError::Differ`] when ranks give different ones, or elements of different types; [`IoError::Dimensions`],
     /// [`IoError::ChunkExtent`], [`IoError::ChunkBytes`], [`IoError::DeflateLevel`]; [`IoError::Protocol`] or [`IoError::Map`]
     /// when the parts are no array; [`IoError::Uncovered`] when no rank holds some index; [`IoError::Agreed`] and

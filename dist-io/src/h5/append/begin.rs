@@ -9,7 +9,7 @@ use crate::IoError;
 use crate::h5::SaveHdf5;
 
 impl SaveHdf5 {
-    /// Makes a dataset without rows, to which a [`Series`] appends steps of this shape: elements per dimension, `[]` for
+    /// Makes a dataset without rows, to which a [`Series`](crate::Series) appends steps of this shape: elements per dimension, `[]` for
     /// numbers. Collective; every rank says the same. All that was said of the dataset holds; its first dimension has no limit
     /// unless [`max_shape`](Self::max_shape) gives one, and its chunks are of one row, of at most 1 MiB, unless
     /// [`chunk`](Self::chunk) says otherwise (the row comes first).
