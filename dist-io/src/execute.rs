@@ -33,7 +33,7 @@ use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy};
 /// ```
 ///
 /// # Errors
-/// The same on every rank: [`IoError::Differ`] for plans of different size, direction or strategy, [`IoError::Ranks`],
+/// The same on every rank: [`IoError::Differ`] for plans of different distribution, direction or strategy, [`IoError::Ranks`],
 /// [`IoError::Direction`] for a plan to read or for a chunked file, [`IoError::Overflow`] for a start near 2⁶⁴,
 /// [`IoError::Agreed`] when a buffer has another length or a rank has no memory or cannot write, [`IoError::Comm`].
 pub fn write_elements(
@@ -73,6 +73,26 @@ pub fn write_elements(
 /// file.
 ///
 /// `elements` is the rank's buffer in C order, padding included.
+///
+/// ```
+/// use dist_comm::{Communicator, FileMode, SharedFileOps, ThreadComm};
+/// use dist_io::{Direction, FileLayout, IoPlan, read_elements};
+/// use dist_maps::Distribution;
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("numbers");
+/// std::fs::write(&path, [0, 0, 10, 11, 12, 13, 14])?; // two bytes of a header, then five elements
+/// let halves = Distribution::over(2).shape([5]).block(0).padding(1).build()?; // 3 and 2, and one of the neighbour's
+/// let plan = IoPlan::new(&halves, 1, FileLayout::Contiguous, Direction::Read)?;
+/// let parts = ThreadComm::run(2, |comm| {
+///     let file = comm.open_shared(&path, FileMode::Read)?;
+///     let mut mine = vec![0; plan.part(comm.rank())?.elements()];
+///     read_elements(comm, &*file, 2, &plan, &mut mine)?; // collective
+///     Ok::<_, dist_io::IoError>(mine)
+/// })?;
+/// assert_eq!(parts, [vec![10, 11, 12, 13], vec![12, 13, 14]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// As [`write_elements`]; [`IoError::Agreed`] also when the file ends too early.
@@ -139,12 +159,13 @@ fn check(
         Ok(()) // every rank says so below
     };
     let said = format!(
-        "{} {} by {}, {} bytes for {} ranks, from byte {start} on",
+        "{} {} by {}, {} bytes for {} ranks, distribution {:016x}, from byte {start} on",
         plan.direction(),
         plan.layout(),
         plan.strategy(),
         plan.total_bytes(),
-        ranks
+        ranks,
+        plan.fingerprint()
     );
     let mut own = vec![u8::from(outcome.is_err())];
     own.extend_from_slice(said.as_bytes());

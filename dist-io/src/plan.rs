@@ -15,6 +15,7 @@ mod survey;
 pub(crate) mod window;
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dist_maps::{Distribution, MapError, RedistPlan, Redistribution};
 
@@ -93,10 +94,13 @@ pub struct IoPlan {
     strategy: Strategy,
     why: survey::Why,
     total_bytes: u64,
+    /// The distribution as a number, by which ranks compare plans.
+    fingerprint: u64,
 }
 
 impl IoPlan {
-    /// Plans reading or writing an array of this distribution, `item_size` bytes an element (1, 2, 4, 8 or 16).
+    /// Plans reading or writing an array of this distribution, `item_size` bytes an element (1, 2, 4, 8 or 16). Local: nothing is
+    /// asked of other ranks, here and below.
     ///
     /// # Errors
     /// [`IoError::ItemSize`], [`IoError::Dimensions`] and [`IoError::ChunkExtent`] for a chunk shape that does not fit,
@@ -130,6 +134,7 @@ impl IoPlan {
             strategy: why.strategy(),
             why,
             total_bytes,
+            fingerprint: fingerprint(distribution),
         })
     }
 
@@ -182,6 +187,11 @@ impl IoPlan {
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
+    }
+
+    /// A number that plans of one distribution share.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// A rank's own elements: which bytes of the dataset they are, and where they lie in its buffer (C order, padding
@@ -273,6 +283,16 @@ impl IoPlan {
     pub fn explain(&self) -> Result<Explanation, IoError> {
         explain::explain(self)
     }
+}
+
+/// A number that tells distributions apart, padding included: ranks compare it where the distributions are far from each other. Equal
+/// in all processes of one program.
+pub(crate) fn fingerprint(distribution: &Distribution) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    distribution.axes().hash(&mut hasher);
+    distribution.targets().hash(&mut hasher);
+    distribution.ranks().hash(&mut hasher);
+    hasher.finish()
 }
 
 fn check_chunk(layout: &FileLayout, ndim: usize) -> Result<(), IoError> {
