@@ -96,10 +96,13 @@ pub struct IoPlan {
     strategy: Strategy,
     why: survey::Why,
     total_bytes: u64,
+    /// The distribution as a number, by which ranks compare plans.
+    fingerprint: u64,
 }
 
 impl IoPlan {
-    /// Plans reading or writing an array of this distribution, `item_size` bytes an element (1, 2, 4, 8 or 16).
+    /// Plans reading or writing an array of this distribution, `item_size` bytes an element (1, 2, 4, 8 or 16). Local: nothing is
+    /// asked of other ranks, here and below.
     ///
     /// # Errors
     /// [`IoError::ItemSize`], [`IoError::Dimensions`] and [`IoError::ChunkExtent`] for a chunk shape that does not fit,
@@ -134,6 +137,7 @@ impl IoPlan {
             strategy: why.strategy(),
             why,
             total_bytes,
+            fingerprint: fingerprint(distribution),
         })
     }
 
@@ -197,6 +201,11 @@ impl IoPlan {
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
+    }
+
+    /// A number that plans of one distribution share.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// A rank's own elements: which bytes of the dataset they are, and where they lie in its buffer (C order, padding

@@ -24,6 +24,7 @@ mod arrays;
 mod beside;
 #[cfg(feature = "hdf5")]
 #[path = "support/cases.rs"]
+#[warn(dead_code, reason = "a case that is in no list is never run")]
 mod cases;
 #[cfg(feature = "hdf5")]
 #[path = "it/chunk.rs"]
@@ -51,6 +52,7 @@ mod limits;
 mod others;
 #[cfg(feature = "hdf5")]
 #[path = "support/parts.rs"]
+#[warn(dead_code, reason = "as above")]
 mod parts;
 #[cfg(feature = "hdf5")]
 #[path = "it/python.rs"]
@@ -73,3 +75,6 @@ mod types;
 #[cfg(feature = "hdf5")]
 #[path = "it/vds.rs"]
 mod vds;
+#[cfg(feature = "hdf5")]
+#[path = "it/wrong.rs"]
+mod wrong;

@@ -224,9 +224,6 @@ pub(super) fn value(dataset: &hdf5::Dataset, name: &str) -> hdf5::Result<Attribu
             "nothing (a null dataspace)".to_owned(),
         ));
     }
-    if !types::is_describable(&ty) {
-        return Ok(AttributeValue::Other(types::named(&ty)));
-    }
     let shape: Vec<u64> = space.shape().into_iter().map(|n| n as u64).collect();
     let is_one = space.is_scalar();
     let texts = |all: Vec<Vec<u8>>| {
@@ -258,7 +255,15 @@ pub(super) fn value(dataset: &hdf5::Dataset, name: &str) -> hdf5::Result<Attribu
             }
         }};
     }
-    Ok(match ty.to_descriptor()? {
+    let described = if types::is_bool(&ty) {
+        Some(TypeDescriptor::Boolean)
+    } else {
+        types::descriptor(&ty)
+    };
+    let Some(described) = described else {
+        return Ok(AttributeValue::Other(types::named(&ty)));
+    };
+    Ok(match described {
         TypeDescriptor::VarLenUnicode => texts(bytes!(VarLenUnicode)),
         TypeDescriptor::VarLenAscii => texts(bytes!(VarLenAscii)),
         TypeDescriptor::FixedUnicode(len) if len <= LONGEST => texts(bytes!(FixedUnicode<LONGEST>)),

@@ -104,6 +104,23 @@ pub struct DatasetInfo {
 
 /// Looks a dataset up. Local: one rank, or a program without ranks.
 ///
+/// ```
+/// use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray};
+/// use dist_comm::SingleComm;
+/// use dist_io::{SaveHdf5, Storage, inspect_hdf5};
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("heat.h5");
+/// let dims = DimData::new(vec![DimDict::whole(40)?, DimDict::whole(30)?]);
+/// let heat = DistBuffer::new(dims, HostArray::new(vec![40, 30], vec![1.5_f32; 1200])?)?;
+/// SaveHdf5::new(&path).key("t").chunk([20, 30]).deflate(1).attribute("units", "K").save(&heat, &SingleComm::new())?;
+/// let info = inspect_hdf5(&path, "t")?;
+/// assert_eq!((info.shape, info.element), (vec![40, 30], ElementType::F32));
+/// assert_eq!((info.storage, info.filters), (Storage::Chunked { chunk: vec![20, 30] }, vec!["deflate".to_owned()]));
+/// assert_eq!(info.attributes["units"], "K".into());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// [`IoError::Hdf5`] with what is wrong with the file or the key; also when the elements are of a type that is not read yet.
 pub fn inspect_hdf5(path: impl AsRef<Path>, key: &str) -> Result<DatasetInfo, IoError> {

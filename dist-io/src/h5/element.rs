@@ -108,13 +108,12 @@ pub(super) fn stored(ty: &Datatype) -> Result<Stored, Refusal> {
             is_enumeration: false,
         });
     }
-    if !types::is_describable(ty) {
-        return Err(refused());
-    }
-    let described = ty.to_descriptor().map_err(|_| refused())?;
-    let (described, is_enumeration) = match described {
-        TypeDescriptor::Enum(codes) => (codes.base_type(), true),
-        other => (other, false),
+    let (described, is_enumeration) = if types::is_bool(ty) {
+        (TypeDescriptor::Boolean, false)
+    } else if let Some(codes) = types::codes(ty) {
+        (codes, true)
+    } else {
+        (types::descriptor(ty).ok_or_else(refused)?, false)
     };
     let element = ElementType::ALL
         .into_iter()

@@ -14,7 +14,9 @@ use hdf5_metno_sys::h5d::{H5D_fill_value_t, H5Dread, H5Dread_chunk1, H5Dwrite, H
 use hdf5_metno_sys::h5f::H5Fget_vfd_handle;
 use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5o::H5O_info1_t;
-use hdf5_metno_sys::h5p::{H5P_DEFAULT, H5Pfill_value_defined, H5Pget_fill_value};
+use hdf5_metno_sys::h5p::{
+    H5P_DEFAULT, H5Pfill_value_defined, H5Pget_fill_value, H5Pget_filter2, H5Pget_nfilters,
+};
 use hdf5_metno_sys::h5s::H5S_ALL;
 use hdf5_metno_sys::h5t::{
     H5T_class_t, H5Tclose, H5Tdetect_class, H5Tget_ebias, H5Tget_fields, H5Tget_member_type,
@@ -146,6 +148,36 @@ pub(super) fn fill_value(how: &DatasetCreate, ty: &Datatype) -> Vec<u8> {
         value.fill(0);
     }
     value
+}
+
+/// The filters of a dataset, in the order of writing: their numbers, and the first parameter of each, 0 where it has none.
+pub(super) fn filters(how: &DatasetCreate) -> Result<Vec<(i32, u32)>, Refusal> {
+    let id = how.id();
+    // SAFETY: `how` is a property list that is kept open, and the library's lock is held (reference manual, H5Pget_nfilters).
+    let count = sync(|| h5check(unsafe { H5Pget_nfilters(id) }));
+    let count = count.map_err(Refusal::library("ask for the filters"))?;
+    let filter = |index| {
+        let (mut flags, mut room, mut parameter) = (0, 1, 0);
+        let number = sync(|| {
+            // SAFETY: as above, `index` is below their number, and there is room for as many parameters as `room` says and for
+            // no name (H5Pget_filter2).
+            h5check(unsafe {
+                H5Pget_filter2(
+                    id,
+                    index,
+                    &raw mut flags,
+                    &raw mut room,
+                    &raw mut parameter,
+                    0,
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                )
+            })
+        });
+        let number = number.map_err(Refusal::library("ask for the filters"))?;
+        Ok((number, parameter))
+    };
+    (0..u32::try_from(count).unwrap_or(0)).map(filter).collect()
 }
 
 /// All elements of a compact dataset, as they are in the file; of a type without pointers.

@@ -7,6 +7,7 @@ use std::ffi::{CStr, CString};
 
 use dap_protocol::ElementType;
 use hdf5_metno::Datatype;
+use hdf5_metno::types::TypeDescriptor;
 
 use self::ffi::Class;
 pub use self::record::{Field, FieldType, Record, load_hdf5_records};
@@ -17,24 +18,34 @@ use super::{ByteOrder, Refusal, element};
 const DEPTH: usize = 16;
 const MEMBERS: u32 = 1 << 16;
 
-/// Whether the safe crate can describe a type: it has room for eight bytes of a code, and no name for later classes.
-pub(super) fn is_describable(ty: &Datatype) -> bool {
-    fn within(ty: &Datatype, depth: usize) -> bool {
-        match ffi::class(ty) {
-            Class::Complex => false,
-            Class::Enumeration => ty.size() <= 8 && ffi::count(ty) <= MEMBERS,
-            Class::Compound => {
-                depth > 0
-                    && ffi::count(ty) <= MEMBERS
-                    && (0..ffi::count(ty)).all(|at| {
-                        ffi::member(ty, at).is_ok_and(|(member, _)| within(&member, depth - 1))
-                    })
-            }
-            Class::Array => depth > 0 && ffi::base(ty).is_ok_and(|base| within(&base, depth - 1)),
-            _ => true,
-        }
+/// The safe crate's description of a number or a text; `None` for types made of others: of these it reads names that are no UTF-8
+/// unseen, codes into eight bytes whatever their length, classes that came later as one of its own, and lists in lists to any depth.
+pub(super) fn descriptor(ty: &Datatype) -> Option<TypeDescriptor> {
+    match ffi::class(ty) {
+        Class::Integer | Class::Float | Class::Text => ty.to_descriptor().ok(),
+        _ => None,
     }
-    within(ty, DEPTH)
+}
+
+/// The codes of an enumeration as integers of this size and sign; `None` where the type is none, or has more names than are read.
+pub(super) fn codes(ty: &Datatype) -> Option<TypeDescriptor> {
+    if ffi::class(ty) != Class::Enumeration || ffi::count(ty) > MEMBERS {
+        return None;
+    }
+    let base = ffi::base(ty).ok()?;
+    (ffi::class(&base) == Class::Integer).then(|| descriptor(&base))?
+}
+
+/// Whether an enumeration is h5py's `bool`: codes of one byte, of which 0 is named `FALSE` and 1 `TRUE`.
+pub(super) fn is_bool(ty: &Datatype) -> bool {
+    if codes(ty).is_none() || ty.size() != 1 || ffi::count(ty) != 2 {
+        return false;
+    }
+    let member = |at| Some((ffi::name(ty, at).ok()?, ffi::value(ty, at).ok()?));
+    let mut members = [member(0), member(1)];
+    members.sort_unstable();
+    let expected = [("FALSE", 0), ("TRUE", 1)];
+    members == expected.map(|(name, value)| Some((name.as_bytes().to_vec(), vec![value])))
 }
 
 /// The complex numbers that a type stands for: two floating-point numbers beside each other, by h5py's names, those of MATLAB and
@@ -78,14 +89,20 @@ pub(super) fn named(ty: &Datatype) -> String {
             format!("long double (floating-point numbers of {size} bytes)")
         }
         Class::Complex => format!("native complex numbers of {size} bytes"),
-        Class::Enumeration if size > 8 => format!("an enumeration with codes of {size} bytes"),
+        Class::Enumeration => format!("an enumeration with codes of {size} bytes"),
         Class::Compound => {
             let names = (0..ffi::count(ty).min(20)).filter_map(|at| ffi::name(ty, at).ok());
             let names: Vec<String> = names.map(|name| decoded(&name)).collect();
             format!("records of {size} bytes ({})", names.join(", "))
         }
-        _ if is_describable(ty) => ty.to_string(),
-        _ => format!("of a type of {size} bytes"),
+        Class::Array => format!("arrays of {size} bytes"),
+        Class::Bytes => format!("{size} bytes without a meaning"),
+        Class::Reference => "references".to_owned(),
+        Class::List => "lists of any length".to_owned(),
+        _ => match descriptor(ty) {
+            Some(known) => known.to_string(),
+            None => format!("of a type of {size} bytes"),
+        },
     }
 }
 

@@ -23,6 +23,7 @@ pub struct Chunk {
 #[must_use]
 pub struct Chunks {
     axes: Vec<Axis>,
+    total: u64,
     /// The chunk that comes next.
     next: Option<Vec<Cursor>>,
 }
@@ -39,6 +40,7 @@ impl Chunks {
     pub(super) fn none() -> Self {
         Self {
             axes: Vec::new(),
+            total: 0,
             next: None,
         }
     }
@@ -63,18 +65,18 @@ impl Chunks {
             })
         });
         let axes = axes.collect::<Result<Vec<_>, IoError>>()?;
-        let next = axes.iter().map(|axis| axis.along.first()).collect();
-        Ok(Self { axes, next })
+        let all = axes.iter().map(|axis| axis.along.count());
+        Ok(Self {
+            total: all.fold(1, u64::saturating_mul),
+            next: axes.iter().map(|axis| axis.along.first()).collect(),
+            axes,
+        })
     }
 
     /// How many there are in all, whether they were walked or not.
     #[must_use]
     pub fn total(&self) -> u64 {
-        let all = self.axes.iter().map(|axis| axis.along.count());
-        if self.axes.is_empty() && self.next.is_none() {
-            return 0;
-        }
-        all.fold(1, u64::saturating_mul)
+        self.total
     }
 }
 
@@ -284,6 +286,23 @@ fn floor_sum(mut n: u128, mut m: u128, mut a: u128, mut b: u128) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_are_counted_whether_they_were_walked_or_not() {
+        for (shape, chunk, total) in [
+            (vec![], vec![], 1),
+            (vec![5_u64, 3], vec![2_u64, 2], 6),
+            (vec![0], vec![2], 0),
+        ] {
+            let d = Distribution::over(2).shape(shape).build().unwrap();
+            let mut chunks = Chunks::of(&d, 0, &chunk, Extent::Owned).unwrap();
+            assert_eq!(chunks.total(), total);
+            assert_eq!(chunks.by_ref().count() as u64, total);
+            assert_eq!(chunks.total(), total);
+            let idle = Chunks::of(&d, 1, &chunk, Extent::Owned).unwrap();
+            assert_eq!((idle.total(), idle.count()), (0, 0));
+        }
+    }
 
     #[test]
     fn places_are_counted_as_they_are_walked() {

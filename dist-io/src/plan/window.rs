@@ -502,6 +502,61 @@ mod tests {
     }
 
     #[test]
+    fn a_run_among_whole_chunks_is_one_run() {
+        // however long it is, nothing is listed
+        let size = 1_usize << 40;
+        let shape = [8, size as u64];
+        let all = |shape: &[u64]| Distribution::over(1).shape(shape).build().unwrap();
+        let window = Window::whole(&shape)
+            .slice(&[slice(None, None, 1), slice(Some(5), Some(-1), 1)])
+            .unwrap();
+        let columns = all(&[8, shape[1] - 6]);
+        let part = window.part(&columns, 0, Extent::Owned).unwrap();
+        assert!(part.is_in_order());
+        let rounded = part.rounded(&shape, &[1 << 20, 4]).unwrap();
+        assert_eq!(rounded.elements(), Some(8 * (size - 4)));
+        let mut runs = Vec::new();
+        rounded.each(1, &mut |from, to, len| runs.push((from, to, len)));
+        let row = |row: usize| (row * (size - 4) + 1, row * (size - 6), size - 6);
+        assert_eq!(runs, (0..8).map(row).collect::<Vec<_>>());
+        // backwards: 6 5 4 3 2 of 10, in chunks of 4 all but the last two
+        let window = Window::whole(&[10])
+            .slice(&[slice(Some(6), Some(1), -1)])
+            .unwrap();
+        let part = window.part(&all(&[5]), 0, Extent::Owned).unwrap();
+        let rounded = part.rounded(&[10], &[4]).unwrap();
+        let mut runs = Vec::new();
+        rounded.each(2, &mut |from, to, len| runs.push((from, to, len)));
+        assert_eq!(rounded.elements(), Some(8));
+        let expected = [(12, 0, 2), (10, 2, 2), (8, 4, 2), (6, 6, 2), (4, 8, 2)];
+        assert_eq!(runs, expected);
+        // in any order, among chunks that follow each other
+        let window = Window::whole(&[10]).take(0, &[5, 4, 4, 6]).unwrap();
+        let part = window.part(&all(&[4]), 0, Extent::Stored).unwrap();
+        let rounded = part.rounded(&[10], &[4]).unwrap();
+        let mut runs = Vec::new();
+        rounded.each(1, &mut |from, to, len| runs.push((from, to, len)));
+        assert_eq!(runs, [(1, 0, 1), (0, 1, 1), (0, 2, 1), (2, 3, 1)]);
+    }
+
+    #[test]
+    fn more_indices_than_there_is_memory_for_are_an_error() {
+        let size = 1 << 60;
+        let window = Window::whole(&[size]);
+        let dealt = Distribution::over(2)
+            .shape([size])
+            .cyclic(0)
+            .build()
+            .unwrap();
+        let part = window.part(&dealt, 0, Extent::Owned);
+        assert!(matches!(part, Err(IoError::Memory { .. })));
+        let strided = window.slice(&[slice(None, None, 2)]).unwrap();
+        let half = Distribution::over(1).shape([size / 2]).build().unwrap();
+        let part = strided.part(&half, 0, Extent::Owned);
+        assert!(matches!(part, Err(IoError::Memory { .. })));
+    }
+
+    #[test]
     fn slabs_share_no_chunk() {
         let chunks = FileLayout::Chunked { chunk: vec![4] };
         for step in [-7, -4, -3, -1, 1, 2, 3, 4, 5, 9] {

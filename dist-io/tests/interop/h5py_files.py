@@ -12,33 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-SHAPE = (7, 10)
-
-
-def expected(dtype):
-    """The array whose elements follow from their flat index, as in tests/support/mod.rs."""
-    dtype = np.dtype(dtype)
-    flat = np.arange(70, dtype="f8").reshape(SHAPE)
-    if dtype.kind == "b":
-        return flat % 3 == 0
-    if dtype.kind in "iu":
-        return (flat * 7 % 120).astype(dtype)
-    if dtype.kind == "c":
-        return (flat * 0.5 - 3 + 1j * flat).astype(dtype)
-    return (flat * 0.5 - 3).astype(dtype)
-
-
-def bfloat16(kind=h5py.h5t.IEEE_F32LE):
-    """The upper half of a float of 4 bytes, as HDF5 2.0 names it and ml_dtypes has it."""
-    kind = kind.copy()
-    kind.set_fields(15, 7, 8, 0, 7)
-    kind.set_precision(16)
-    kind.set_size(2)
-    return kind
-
-
-def upper_halves(array):
-    return (array.astype("<f4").view("<u4") >> 16).astype("<u2")
+from elements import NUMBERS, SHAPE, bfloat16, expected, upper_halves
 
 
 def check(folder):
@@ -144,7 +118,7 @@ def make(folder):
     with h5py.File(folder / "theirs.h5", "w") as file:
         file["b1"] = expected("b1")
         for order in "<>":
-            for code in "i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split():
+            for code in NUMBERS:
                 array = expected(code).astype(order + code)
                 dataset = file.create_dataset(order + code, SHAPE, array.dtype)
                 dataset[...] = array

@@ -7,6 +7,8 @@ import zlib
 import h5py
 import numpy as np
 
+from elements import INTEGERS, NUMBERS, SHAPE, bfloat16, expected, upper_halves
+
 command, path = sys.argv[1:]
 
 
@@ -38,6 +40,14 @@ elif command == "enumerations":
             assert names == {"RED": 0, "GREEN": -3, "BLUE": 300}, names
             assert file[key].dtype == np.dtype(order + "i2"), file[key].dtype
             assert file[key][...].tolist() == [0, -3, 300, 0, 7]
+elif command == "codes":
+    with h5py.File(path, "r") as file:
+        for code in INTEGERS:
+            for way, order in (("native", "<"), ("big", ">"), ("big chunks", ">")):
+                found = file[way][code]
+                assert h5py.check_enum_dtype(found.dtype) == {"NONE": 0, "SEVEN": 7, "MOST": 119}, (way, code)
+                assert found.dtype == np.dtype(order + code), (way, code, found.dtype)
+                assert np.array_equal(found[...], expected(code)), (way, code)
 elif command == "attributes":
     with h5py.File(path, "r+") as file:
         attributes = file["a"].attrs
@@ -101,6 +111,108 @@ elif command == "sums":
             info = dataset.id.get_chunk_info(number)
             raw.seek(info.byte_offset)
             assert zlib.crc32(raw.read(info.size)) == total
+elif command == "virtual":
+    # halves of the rows in two files, of every type
+    def create(file, name, kind, shape, plist=None):
+        return h5py.h5d.create(file.id, name.encode(), kind, h5py.h5s.create_simple(shape), plist)
+
+    kinds = {"b1": h5py.h5t.py_create(np.dtype("?"), logical=True)}
+    arrays = {"b1": expected("b1")}
+    for code in NUMBERS:
+        for order in "<>":
+            kinds[order + code] = h5py.h5t.py_create(np.dtype(order + code), logical=True)
+            arrays[order + code] = expected(code).astype(order + code)
+    for order, kind in (("<", h5py.h5t.IEEE_F32LE), (">", h5py.h5t.IEEE_F32BE)):
+        kinds[order + "bfloat16"] = bfloat16(kind)
+        arrays[order + "bfloat16"] = upper_halves(expected("f4")).astype(order + "u2")
+    for code in INTEGERS:
+        for order in "<>":
+            colours = h5py.enum_dtype({"RED": 0, "BLUE": 100}, order + code)
+            kinds[f"enum {order}{code}"] = h5py.h5t.py_create(colours, logical=True)
+            arrays[f"enum {order}{code}"] = expected(code).astype(order + code)
+    halves = (("top.h5", slice(0, 3)), ("bottom.h5", slice(3, 7)))
+    for file_name, rows in halves:
+        with h5py.File(os.path.join(path, file_name), "w") as file:
+            for name, kind in kinds.items():
+                half = np.ascontiguousarray(arrays[name][rows])
+                create(file, name, kind, half.shape).write(h5py.h5s.ALL, h5py.h5s.ALL, half, kind)
+    with h5py.File(os.path.join(path, "virtual.h5"), "w") as file:
+        for name, kind in kinds.items():
+            plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            for file_name, rows in halves:
+                count = rows.stop - rows.start
+                target = h5py.h5s.create_simple(SHAPE)
+                target.select_hyperslab((rows.start, 0), (1, 1), block=(count, 10))
+                source = h5py.h5s.create_simple((count, 10))
+                plist.set_virtual(target, file_name.encode(), name.encode(), source)
+            create(file, name, kind, SHAPE, plist)
+elif command == "parts":
+    with h5py.File(path, "r") as file:
+        for code in ["b1", *NUMBERS]:
+            found = file["types"][code]
+            assert found.is_virtual and np.array_equal(found[...], expected(code)), code
+        found = file["types/bfloat16"]
+        raw = np.zeros(SHAPE, "<u2")
+        found.id.read(h5py.h5s.ALL, h5py.h5s.ALL, raw, mtype=bfloat16())
+        assert found.is_virtual and found.id.get_type().equal(bfloat16())
+        assert np.array_equal(raw, upper_halves(expected("f4")))
+elif command == "texts":
+    texts = [b"a", b"b ", b" c", b"d\n", "ü".encode(), b"", b"sixsix"]
+    with h5py.File(path, "w") as file:
+        file["numpy"] = np.array(texts, "S6")
+        file.create_dataset("gzip", data=np.array(texts, "S6"), chunks=(2,), compression="gzip", shuffle=True)
+        utf8 = h5py.string_dtype("utf-8", 6)
+        file.create_dataset("utf-8", data=np.array(texts, utf8))
+        for name, filled in (("zero at the end", h5py.h5t.STR_NULLTERM), ("spaces", h5py.h5t.STR_SPACEPAD)):
+            kind = h5py.h5t.C_S1.copy()
+            kind.set_size(7)
+            kind.set_strpad(filled)
+            fill = b" " if filled == h5py.h5t.STR_SPACEPAD else b"\0"
+            stored = np.frombuffer(b"".join(text.ljust(7, fill) for text in texts), "S7")
+            made = h5py.h5d.create(file.id, name.encode(), kind, h5py.h5s.create_simple((7,)))
+            made.write(h5py.h5s.ALL, h5py.h5s.ALL, stored, kind)
+            # the same as a field
+            record = h5py.h5t.create(h5py.h5t.COMPOUND, 8)
+            record.insert(b"text", 1, kind)
+            record.insert(b"n", 0, h5py.h5t.STD_I8LE)
+            rows = np.frombuffer(b"".join(bytes([n]) + text.ljust(7, fill) for n, text in enumerate(texts)), "V8")
+            made = h5py.h5d.create(file.id, (name + " in records").encode(), record, h5py.h5s.create_simple((7,)))
+            made.write(h5py.h5s.ALL, h5py.h5s.ALL, rows, record)
+elif command == "spaces":
+    with h5py.File(path, "r") as file:
+        kind = file["spaces"].id.get_type()
+        assert kind.get_strpad() == h5py.h5t.STR_SPACEPAD and kind.get_size() == 6
+        raw = np.zeros(4, "S6")
+        file["spaces"].id.read(h5py.h5s.ALL, h5py.h5s.ALL, raw, kind)
+        assert raw.tobytes() == b"a     s\xc3\xbc\xc3\x9f       sixsix", raw.tobytes()
+elif command == "odd":
+    with h5py.File(path, "w") as file:
+        # parameters of a filter that nobody has, more than most programs have room for
+        many = tuple(range(40))
+        file.create_dataset("parameters", SHAPE, "i4", chunks=SHAPE, compression=32015, compression_opts=many, allow_unknown_filter=True)
+        # names that are no UTF-8
+        colours = h5py.h5t.enum_create(h5py.h5t.STD_I16BE)
+        for number, colour in enumerate(("ROT", "GRÜN", "BLAU")):
+            colours.enum_insert(colour.encode("latin-1"), number)
+        made = h5py.h5d.create(file.id, b"colours", colours, h5py.h5s.create_simple((3,)))
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.arange(3, dtype=">i2"), colours)
+        record = h5py.h5t.create(h5py.h5t.COMPOUND, 8)
+        record.insert("größe".encode("latin-1"), 0, h5py.h5t.IEEE_F64LE)
+        made = h5py.h5d.create(file.id, b"sizes", record, h5py.h5s.create_simple((2,)))
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([0.5, 1.5]), record)
+        # true before false is a bool all the same, other names are none
+        for name, names in (("true first", (b"TRUE", b"FALSE")), ("yes and no", (b"NO", b"YES"))):
+            flags = h5py.h5t.enum_create(h5py.h5t.STD_U8LE)
+            flags.enum_insert(names[0], int(names[0] == b"TRUE"))
+            flags.enum_insert(names[1], int(names[1] in (b"TRUE", b"YES")))
+            made = h5py.h5d.create(file.id, name.encode(), flags, h5py.h5s.create_simple((3,)))
+            made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([0, 1, 1], "u1"), flags)
+        halves = np.array([(0.5, -1), (2, 0.25)], [("r", "f2"), ("i", "f2")])
+        file["complex of halves"] = halves
+        plain = file.create_dataset("plain", data=np.arange(3))
+        odd = h5py.h5a.create(plain.id, "Länge".encode("latin-1"), h5py.h5t.NATIVE_INT64, h5py.h5s.create(h5py.h5s.SCALAR))
+        odd.write(np.array(5))
+        plain.attrs["unit"] = "K"
 elif command == "elsewhere":
     with h5py.File(path, "w") as file:
         for name, part in (("above", "../part.h5"), ("absolute", os.path.abspath("/part.h5"))):

@@ -134,6 +134,53 @@ fn plans_that_differ_and_starts_that_are_too_large_are_refused() {
     assert!(matches!(far, IoError::Overflow { .. }), "{far:?}");
 }
 
+/// As many bytes by the same strategy, of other elements: messages of lengths that nobody expects.
+#[test]
+fn plans_of_two_distributions_are_refused() {
+    let folder = temporary();
+    let path = folder.path().join("elements");
+    let over = || Distribution::over(2).shape([8, 8]);
+    let pairs = [
+        (over().block(0), over().block(1)),
+        (over().cyclic(0), over().block_cyclic(0, 2)),
+        (over().block(0), over().block(0).padding(1)),
+        (
+            over().unstructured(1, [vec![0_i64, 1, 2, 3], vec![4, 5, 6, 7]]),
+            over().unstructured(1, [vec![4_i64, 5, 6, 7], vec![0, 1, 2, 3]]),
+        ),
+    ];
+    for (one, other) in pairs.map(|(a, b)| (a.build().unwrap(), b.build().unwrap())) {
+        for strategy in [Strategy::Direct, Strategy::TwoPhase] {
+            let errors = ThreadComm::run(2, |comm| {
+                let d = [&one, &other][comm.rank()];
+                let plan = |direction| {
+                    let plan = IoPlan::new(d, 4, FileLayout::Contiguous, direction)?;
+                    Ok::<_, IoError>(plan.with_strategy(strategy))
+                };
+                let file = comm.open_shared(&path, FileMode::Create)?;
+                let mut mine = part_bytes(d, comm.rank(), 4, None);
+                let written = write_elements(comm, &*file, 0, &plan(Direction::Write)?, &mine);
+                let read = read_elements(comm, &*file, 0, &plan(Direction::Read)?, &mut mine);
+                Ok::<_, IoError>([written.unwrap_err(), read.unwrap_err()])
+            })
+            .unwrap();
+            assert_eq!(errors[0], errors[1]);
+            for error in &errors[0] {
+                let differ = matches!(
+                    error,
+                    IoError::Differ {
+                        what: "plan",
+                        rank: 1,
+                        ..
+                    }
+                );
+                assert!(differ, "{one:?}, {other:?}: {error}");
+            }
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+        }
+    }
+}
+
 #[test]
 fn an_error_of_one_rank_is_that_of_all() {
     let folder = temporary();

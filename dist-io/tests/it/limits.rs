@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
-use dap_protocol::ElementType;
+use dap_protocol::{DistBuffer, ElementType, HostArray};
 use dist_comm::{SingleComm, ThreadComm};
 use dist_io::legate::{from_file, to_file};
 use dist_io::{IoError, SaveHdf5, Wanted, WriteMode, inspect_hdf5, load_hdf5, save_hdf5};
@@ -23,6 +23,29 @@ fn more_than_2_gib_are_read_in_one_call() {
     let d = large::on_rank_0(&comm).unwrap();
     let whole = load_hdf5::<Complex<f64>>(&path, &d, "a", &comm).unwrap();
     large::check(whole.buffer().data()).unwrap();
+}
+
+#[test]
+fn more_than_2_gib_are_written_in_one_call() {
+    let folder = temporary();
+    let comm = SingleComm::new();
+    let d = large::on_rank_0(&comm).unwrap();
+    let elements = large::elements().unwrap();
+    let array = HostArray::new(vec![elements.len()], elements).unwrap();
+    let array = DistBuffer::new(d.dim_data(0).unwrap(), array).unwrap();
+    for (name, parts) in [("whole.h5", false), ("parts.h5", true)] {
+        let path = folder.path().join(name);
+        if parts {
+            to_file(&array, &path, "a", &comm).unwrap();
+        } else {
+            save_hdf5(&path, &array, "a", WriteMode::Replace, &comm).unwrap();
+        }
+        let whole = load_hdf5::<Complex<f64>>(&path, &d, "a", &comm).unwrap();
+        large::check(whole.buffer().data()).unwrap();
+        drop(whole);
+        // 2 GiB of memory, if that is where files are
+        std::fs::remove_file(&path).unwrap();
+    }
 }
 
 /// As many dimensions as the library has.

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray};
 use dist_comm::{Communicator, SingleComm, ThreadComm};
+use dist_io::legate::{from_file, from_file_batched, to_file};
 use dist_io::{
     AttributeNumbers, AttributeValue, ByteOrder, FieldType, IoError, Limits, LoadHdf5, Record,
-    Refusal, SaveHdf5, Storage, Wanted, WriteMode, inspect_hdf5, legate::to_file, load_hdf5,
-    load_hdf5_records, verify,
+    Refusal, SaveHdf5, Storage, Wanted, WriteMode, inspect_hdf5, load_hdf5, load_hdf5_records,
+    open_dset, verify,
 };
 use dist_maps::Distribution;
 use half::{bf16, f16};
@@ -67,8 +68,12 @@ fn both_byte_orders_are_written() {
     let path = folder.path().join("orders.h5");
     saved::<bool>(&path, 2);
     saved::<i8>(&path, 2);
-    saved::<u16>(&path, 3);
+    saved::<i16>(&path, 3);
     saved::<i32>(&path, 2);
+    saved::<i64>(&path, 1);
+    saved::<u8>(&path, 1);
+    saved::<u16>(&path, 3);
+    saved::<u32>(&path, 2);
     saved::<u64>(&path, 1);
     saved::<f16>(&path, 2);
     saved::<bf16>(&path, 2);
@@ -136,6 +141,260 @@ fn enumerations_have_names() {
         refusal(save().enumeration([("A", 1)]).save(&numbers, &comm)),
         Refusal::Member { .. }
     ));
+}
+
+/// An enumeration of this type of codes, by two ranks: in one piece in both byte orders, and in chunks.
+fn coded<T: Value>(path: &Path) {
+    let d = Distribution::over(2).shape([7, 10]).block_cyclic(0, 2);
+    let d = d.cyclic(1).build().unwrap();
+    let names = [("NONE", 0_i16), ("SEVEN", 7), ("MOST", 119)];
+    for (way, order, chunk) in [
+        ("native", ByteOrder::NATIVE, None),
+        ("big", ByteOrder::Big, None),
+        ("big chunks", ByteOrder::Big, Some([3, 4])),
+    ] {
+        let key = format!("{way}/{}", T::TYPE.numpy_code().unwrap());
+        let save = SaveHdf5::new(path).key(&key).byte_order(order);
+        let mut save = save.enumeration(names);
+        if let Some(chunk) = chunk {
+            save = save.chunk(chunk).shuffle(true).deflate(1);
+        }
+        ThreadComm::run(2, |comm| {
+            let mine = part_with::<T>(&d.dim_data(comm.rank())?, None);
+            save.save(&mine, comm)?;
+            let load = LoadHdf5::new(path).key(&key).codes(true);
+            assert_eq!(load.load::<T>(Wanted::AsSaved, comm)?, mine, "{key}");
+            Ok::<_, IoError>(())
+        })
+        .unwrap();
+        let info = inspect_hdf5(path, &key).unwrap();
+        let named = names.map(|(name, code)| (name.to_owned(), i128::from(code)));
+        assert!(info.is_enumeration && info.element == T::TYPE, "{info:?}");
+        assert_eq!(info.members, named, "{key}");
+    }
+}
+
+#[test]
+fn codes_of_every_integer_have_names() {
+    let folder = temporary();
+    let path = folder.path().join("codes.h5");
+    coded::<i8>(&path);
+    coded::<i16>(&path);
+    coded::<i32>(&path);
+    coded::<i64>(&path);
+    coded::<u8>(&path);
+    coded::<u16>(&path);
+    coded::<u32>(&path);
+    coded::<u64>(&path);
+    run_h5py("h5py_types.py", "codes", &path);
+}
+
+/// A virtual dataset of this type that h5py made of two files, on three ranks, as a lazy handle, and in chunks.
+fn of_two_files<T: Value>(path: &Path, key: &str) {
+    let d = Distribution::over(3).shape([7, 10]).cyclic(0).block(1);
+    let d = d.padding(1).build().unwrap();
+    let is_coded = key.starts_with("enum");
+    ThreadComm::run(3, |comm| {
+        let expected = part_with::<T>(&d.dim_data(comm.rank())?, None);
+        let load = LoadHdf5::new(path).key(key).codes(is_coded);
+        assert_eq!(load.load::<T>(&d, comm)?, expected, "{key}");
+        if !is_coded {
+            assert_eq!(from_file::<T>(path, key, &d, comm)?, expected, "{key}");
+            let lazy = open_dset::<T>(path, key, comm)?.distribute(&d)?;
+            assert_eq!(lazy.load()?, expected, "{key}");
+        }
+        Ok::<_, IoError>(())
+    })
+    .unwrap();
+    let whole = Distribution::over(1).shape([7, 10]).build().unwrap();
+    if is_coded {
+        let refused = refusal(load_hdf5::<T>(path, &whole, key, &SingleComm::new()));
+        assert_eq!(refused, Refusal::Enumeration, "{key}");
+        return;
+    }
+    let expected = part_with::<T>(&whole.dim_data(0).unwrap(), None);
+    let chunks = from_file_batched::<T>(path, key, &[2, 10]).unwrap();
+    let rows = chunks.flat_map(|chunk| chunk.unwrap().0.into_parts().1);
+    assert_eq!(rows.collect::<Vec<_>>(), expected.buffer().data(), "{key}");
+}
+
+fn codes_of_two_files<T: Value>(path: &Path) {
+    for order in ["<", ">"] {
+        let code = T::TYPE.numpy_code().unwrap();
+        of_two_files::<T>(path, &format!("{order}{code}"));
+        of_two_files::<T>(path, &format!("enum {order}{code}"));
+    }
+}
+
+#[test]
+fn virtual_datasets_of_every_type_are_read() {
+    let folder = temporary();
+    if run_h5py("h5py_types.py", "virtual", folder.path()).is_none() {
+        return;
+    }
+    let path = folder.path().join("virtual.h5");
+    of_two_files::<bool>(&path, "b1");
+    codes_of_two_files::<i8>(&path);
+    codes_of_two_files::<i16>(&path);
+    codes_of_two_files::<i32>(&path);
+    codes_of_two_files::<i64>(&path);
+    codes_of_two_files::<u8>(&path);
+    codes_of_two_files::<u16>(&path);
+    codes_of_two_files::<u32>(&path);
+    codes_of_two_files::<u64>(&path);
+    for order in ["<", ">"] {
+        let key = |code: &str| format!("{order}{code}");
+        of_two_files::<f16>(&path, &key("f2"));
+        of_two_files::<bf16>(&path, &key("bfloat16"));
+        of_two_files::<f32>(&path, &key("f4"));
+        of_two_files::<f64>(&path, &key("f8"));
+        of_two_files::<Complex<f32>>(&path, &key("c8"));
+        of_two_files::<Complex<f64>>(&path, &key("c16"));
+    }
+}
+
+fn in_parts<T: Value>(path: &Path, ranks: usize) {
+    let d = Distribution::over(ranks).shape([7, 10]).block_cyclic(0, 2);
+    let d = d.cyclic(1).build().unwrap();
+    let code = T::TYPE.numpy_code().unwrap_or("bfloat16");
+    ThreadComm::run(ranks, |comm| {
+        let part = part_with::<T>(&d.dim_data(comm.rank())?, None);
+        to_file(&part, path, &format!("types/{code}"), comm)
+    })
+    .unwrap();
+}
+
+#[test]
+fn h5py_reads_parts_of_every_type() {
+    let folder = temporary();
+    let path = folder.path().join("parts.h5");
+    in_parts::<bool>(&path, 3);
+    in_parts::<i8>(&path, 2);
+    in_parts::<i16>(&path, 3);
+    in_parts::<i32>(&path, 2);
+    in_parts::<i64>(&path, 1);
+    in_parts::<u8>(&path, 4);
+    in_parts::<u16>(&path, 2);
+    in_parts::<u32>(&path, 3);
+    in_parts::<u64>(&path, 2);
+    in_parts::<f16>(&path, 3);
+    in_parts::<bf16>(&path, 2);
+    in_parts::<f32>(&path, 3);
+    in_parts::<f64>(&path, 2);
+    in_parts::<Complex<f32>>(&path, 3);
+    in_parts::<Complex<f64>>(&path, 2);
+    run_h5py("h5py_types.py", "parts", &path);
+}
+
+/// What texts end with is theirs, unless it is what they are filled up with.
+#[test]
+fn texts_keep_what_they_end_with() {
+    let folder = temporary();
+    let path = folder.path().join("texts.h5");
+    let comm = SingleComm::new();
+    let whole = |n: u64| Distribution::over(1).shape([n]).build().unwrap();
+    // ours: filled up with spaces, as a dataset and as a field
+    let spaced = Record::packed([("", FieldType::SpacedText { bytes: 6 })]);
+    let mut bytes = vec![0; 24];
+    let words = ["a", "süß", "", "sixsix"];
+    spaced.put_texts("", &words, &mut bytes).unwrap();
+    assert_eq!(spaced.texts("", &bytes).unwrap(), words);
+    let dims = DimData::new(vec![DimDict::whole(4).unwrap(), DimDict::whole(6).unwrap()]);
+    let saved = DistBuffer::new(dims, HostArray::new(vec![4, 6], bytes).unwrap()).unwrap();
+    let save = SaveHdf5::new(&path).key("spaces").record(spaced.clone());
+    save.save(&saved, &comm).unwrap();
+    let (found, loaded) = load_hdf5_records(&path, &whole(4), "spaces", &comm).unwrap();
+    assert_eq!((&found, &loaded), (&spaced, &saved));
+    let zeros = Record::text(4);
+    let mut bytes = vec![0; 12];
+    let words = ["a ", "\t", "b\n"];
+    zeros.put_texts("", &words, &mut bytes).unwrap();
+    assert_eq!(zeros.texts("", &bytes).unwrap(), words);
+    if run_h5py("h5py_types.py", "spaces", &path).is_none() {
+        return;
+    }
+    run_h5py("h5py_types.py", "texts", &path);
+    let all = ["a", "b ", " c", "d\n", "ü", "", "sixsix"];
+    for key in ["numpy", "gzip", "utf-8", "zero at the end", "spaces"] {
+        for (field, key) in [("", key.to_owned()), ("text", format!("{key} in records"))] {
+            let is_there = field.is_empty() || key.contains("spaces") || key.contains("zero");
+            if !is_there {
+                continue;
+            }
+            let (record, loaded) = load_hdf5_records(&path, &whole(7), &key, &comm).unwrap();
+            let texts = record.texts(field, loaded.buffer().data()).unwrap();
+            // a space at its end is one of those that fill it up
+            let expected = if key.contains("spaces") {
+                all.map(|text| text.trim_end_matches(' '))
+            } else {
+                all
+            };
+            assert_eq!(texts, expected, "{key}");
+            if field == "text" {
+                let numbers = record.column::<i8>("n", loaded.buffer().data()).unwrap();
+                assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6], "{key}");
+            }
+        }
+    }
+}
+
+/// What other programs write and few read: filters with many parameters, names that are no UTF-8, truth in either order.
+#[test]
+fn odd_types_and_names_of_others() {
+    let folder = temporary();
+    let path = folder.path().join("odd.h5");
+    if run_h5py("h5py_types.py", "odd", &path).is_none() {
+        return;
+    }
+    let whole = |n: u64| Distribution::over(1).shape([n]).build().unwrap();
+    let comm = SingleComm::new();
+    let d = Distribution::over(2).shape([7, 10]).block(0);
+    let d = d.build().unwrap();
+    let errors = ThreadComm::run(2, |comm| {
+        Ok::<_, IoError>(load_hdf5::<i32>(&path, &d, "parameters", comm))
+    });
+    for outcome in errors.unwrap() {
+        let expected = Refusal::Filter {
+            name: "zstd".to_owned(),
+            number: 32015,
+        };
+        assert_eq!(refusal(outcome), expected);
+    }
+    assert_eq!(inspect_hdf5(&path, "parameters").unwrap().filters, ["zstd"]);
+    let info = inspect_hdf5(&path, "colours").unwrap();
+    let names: Vec<&str> = info.members.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["ROT", "GRÜN", "BLAU"]);
+    let load = LoadHdf5::new(&path).key("colours").codes(true);
+    let codes = load.load::<i16>(&whole(3), &comm).unwrap();
+    assert_eq!(codes.buffer().data(), [0, 1, 2]);
+    let (record, sizes) = load_hdf5_records(&path, &whole(2), "sizes", &comm).unwrap();
+    let sizes = record.column::<f64>("größe", sizes.buffer().data());
+    assert_eq!(sizes.unwrap(), [0.5, 1.5]);
+    let flags = load_hdf5::<bool>(&path, &whole(3), "true first", &comm).unwrap();
+    assert_eq!(flags.buffer().data(), [false, true, true]);
+    let no_bool = load_hdf5::<bool>(&path, &whole(3), "yes and no", &comm);
+    assert!(no_bool.is_err(), "{no_bool:?}");
+    let codes = LoadHdf5::new(&path).key("yes and no").codes(true);
+    let codes = codes.load::<u8>(&whole(3), &comm).unwrap();
+    assert_eq!(codes.buffer().data(), [0, 1, 1]);
+    let halves = refusal(load_hdf5::<Complex<f32>>(
+        &path,
+        &whole(2),
+        "complex of halves",
+        &comm,
+    ));
+    assert!(
+        halves.to_string().contains("records of 4 bytes (r, i)"),
+        "{halves}"
+    );
+    let (record, halves) = load_hdf5_records(&path, &whole(2), "complex of halves", &comm).unwrap();
+    let column = |name| record.column::<f16>(name, halves.buffer().data()).unwrap();
+    assert_eq!(column("r"), [0.5, 2.0].map(f16::from_f64));
+    assert_eq!(column("i"), [-1.0, 0.25].map(f16::from_f64));
+    let plain = inspect_hdf5(&path, "plain").unwrap();
+    assert_eq!(plain.attributes["unit"], "K".into());
+    let whole = load_hdf5::<i64>(&path, &whole(3), "plain", &comm).unwrap();
+    assert_eq!(whole.buffer().data(), [0, 1, 2]);
 }
 
 #[test]

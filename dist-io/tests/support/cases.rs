@@ -893,6 +893,14 @@ fn parts_of_no_array(comm: &dyn Communicator) -> Outcome {
     let same = DimData::new(vec![DimDict::whole(4)?, columns]);
     let back = load_hdf5::<i32>(&path, &same, "a", comm)?;
     ensure(back == part_with(&same, None), || format!("{back:?}"))?;
+    // a distribution in which each rank has some of what others have too
+    let lists = (0..comm.size()).map(|rank| vec![5, 1 + rank as i64 % 4, 0]);
+    let shared = Distribution::over(comm.size())
+        .shape([4, 6])
+        .unstructured(1, lists)
+        .build()?;
+    let back = load_hdf5::<i32>(&path, &shared, "a", comm)?;
+    ensure(back == part(&shared, comm), || format!("{back:?}"))?;
     // a part with more padding than there are ranks for
     let middle = DimData::new(vec![
         DimDict::block(4, 4, 1, 0..3)?.with_padding(1, 1)?,

@@ -65,6 +65,15 @@ pub fn on_rank_0(comm: &dyn Communicator) -> Result<Distribution, Failure> {
     Ok(one.block_bounds(0, bounds).build()?)
 }
 
+/// All of its elements.
+pub fn elements() -> Result<Vec<Complex<f64>>, Failure> {
+    let mut elements = vec![Complex::new(0.0, 0.0); usize::try_from(ELEMENTS)?];
+    for at in MARKED {
+        elements[usize::try_from(at)?] = mark(at);
+    }
+    Ok(elements)
+}
+
 /// Checks what was read.
 pub fn check(elements: &[Complex<f64>]) -> Outcome {
     for (i, &at) in MARKED.iter().enumerate() {

@@ -7,8 +7,8 @@ use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray};
 use dist_comm::{CommExt, Communicator, SingleComm};
 use dist_io::legate::to_file;
 use dist_io::{
-    CollectiveIo, IoError, IoMode, IoReport, LoadHdf5, Refusal, SaveHdf5, Strategy, Wanted, Way,
-    WriteMode, inspect_hdf5, load_hdf5,
+    ByteOrder, CollectiveIo, IoError, IoMode, IoReport, LoadHdf5, Refusal, SaveHdf5, Strategy,
+    Wanted, Way, WriteMode, inspect_hdf5, load_hdf5, open_dset, verify,
 };
 use dist_maps::Distribution;
 use half::{bf16, f16};
@@ -25,6 +25,14 @@ use crate::support::{
 pub const CASES: &[Case] = &[
     ("parallel: every kind of distribution", every_kind_parallel),
     ("parallel: every element type", every_type_parallel),
+    (
+        "parallel: byte orders, codes and checksums",
+        orders_parallel,
+    ),
+    (
+        "parallel: many datasets, of which ranks have nothing",
+        many_parallel,
+    ),
     ("parallel: chunks, every filter", chunked_parallel),
     ("parallel: chunks that do not shrink", random_parallel),
     ("parallel: scalars and empty arrays", small_parallel),
@@ -119,6 +127,87 @@ fn every_type_parallel(comm: &dyn Communicator) -> Outcome {
     one_type::<f64>(comm, &folder)?;
     one_type::<Complex<f32>>(comm, &folder)?;
     one_type::<Complex<f64>>(comm, &folder)
+}
+
+/// Elements of the other byte order go to the file and come from it as they are, by every way of storing them.
+fn order_of<T: Value>(comm: &dyn Communicator, folder: &Folder, is_coded: bool) -> Outcome {
+    let path = folder.join(&format!("{}.h5", T::TYPE));
+    let d = Distribution::over(comm.size())
+        .shape([5, 9])
+        .block(0)
+        .block_cyclic(1, 2)
+        .build()?;
+    let mine = part::<T>(&d, comm);
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        for which in 0..4 {
+            let key = format!("{order:?}/{which}");
+            let mut how = save(&path, &key).byte_order(order).checksums(true);
+            if which > 0 {
+                how = filtered(how.chunk([2, 4]), which);
+            }
+            if is_coded {
+                how = how.enumeration([("NONE", 0_i16), ("SEVEN", 7)]);
+            }
+            let written = collective(&how.save(&mine, comm)?)?;
+            // in the type of the file, so that nothing is converted
+            ensure(written.causes.is_empty(), || format!("{key}: {written}"))?;
+            let load = LoadHdf5::new(&path).key(&key).codes(is_coded);
+            for way in [Way::Mpio, Way::Offsets] {
+                let (back, _) = load.clone().way(way).load_collective::<T>(&d, comm)?;
+                ensure(back == mine, || format!("{key} by {way}: {back:?}"))?;
+            }
+            verify(&path, &key, comm)?;
+            let info = inspect_hdf5(&path, &key)?;
+            let right = info.byte_order == order || size_of::<T>() == 1;
+            ensure(right && info.is_enumeration == is_coded, || {
+                format!("{key}: {info:?}")
+            })?;
+            comm.barrier()?;
+        }
+    }
+    Ok(())
+}
+
+fn orders_parallel(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    order_of::<i16>(comm, &folder, true)?;
+    order_of::<u64>(comm, &folder, true)?;
+    order_of::<bf16>(comm, &folder, false)?;
+    order_of::<f32>(comm, &folder, false)?;
+    order_of::<Complex<f64>>(comm, &folder, false)
+}
+
+/// One row less than there are ranks, and other datasets of one element.
+fn many_parallel(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("many.h5");
+    let rows = (comm.size() as u64 - 1).max(1);
+    let few = Distribution::over(comm.size())
+        .shape([rows, 3])
+        .block(0)
+        .build()?;
+    let one = Distribution::over(comm.size())
+        .shape([1])
+        .cyclic(0)
+        .build()?;
+    for number in 0..20 {
+        for (name, d) in [("few", &few), ("one", &one)] {
+            let mut how = save(&path, &format!("{number}/{name}"));
+            if number % 3 == 1 {
+                how = how.deflate(1);
+            }
+            how.save(&part::<f64>(d, comm), comm)?;
+        }
+    }
+    for number in 0..20 {
+        for (name, d) in [("few", &few), ("one", &one)] {
+            let key = format!("{number}/{name}");
+            let (back, _) = load_by::<f64>(Way::Mpio, &path, d, &key, comm)?;
+            ensure(back == part(d, comm), || format!("{key}: {back:?}"))?;
+        }
+    }
+    comm.barrier()?;
+    Ok(())
 }
 
 /// With filters or without, by number.
@@ -384,9 +473,22 @@ fn no_descriptors(comm: &dyn Communicator) -> Outcome {
         let replace = save(&path, "a").mode(WriteMode::Replace);
         let given = refusal(comm, replace.save(&part::<u8>(&d, comm), comm))?;
         ensure(matches!(given, Refusal::Os { .. }), || format!("{given:?}"))?;
+        // what does without parallel HDF5 says so on all ranks too
+        let outcome = load_by::<u8>(Way::Offsets, &path, &d, "a", comm);
+        refused(comm, outcome)?;
+        let replace = save(&path, "a").mode(WriteMode::Replace);
+        for how in [replace.clone(), replace.chunk([5])] {
+            refused(comm, how.way(Way::Offsets).save(&old, comm))?;
+        }
+        refused(comm, to_file(&old, &path, "a", comm))?;
+        let lazy = open_dset::<u8>(&path, "a", comm)?;
+        refused(comm, lazy.load())?;
+        refused(comm, lazy.fill(1))?;
     }
     drop(held);
     comm.barrier()?;
+    let files = fs::read_dir(folder.path())?.count();
+    ensure(files == 1, || format!("{files} files"))?;
     let back = load_hdf5::<u8>(&path, Wanted::AsSaved, "a", comm)?;
     ensure(back == old, || format!("{back:?}"))?;
     comm.barrier()?;
@@ -518,7 +620,27 @@ fn large_parallel(comm: &dyn Communicator) -> Outcome {
         read.to_string()
     })?;
     match comm.rank() {
-        0 => large::check(whole.buffer().data()),
-        _ => ensure(whole.buffer().data().is_empty(), || "more".to_owned()),
+        0 => large::check(whole.buffer().data())?,
+        _ => ensure(whole.buffer().data().is_empty(), || "more".to_owned())?,
     }
+    // and written, by both ways
+    for way in [Way::Mpio, Way::Offsets] {
+        let how = save(&path, "a").mode(WriteMode::Replace).way(way);
+        let report = how.save(&whole, comm)?;
+        if way == Way::Mpio {
+            let written = collective(&report)?;
+            ensure(written.calls == 9 && written.causes.is_empty(), || {
+                report.to_string()
+            })?;
+        }
+        let other = if way == Way::Mpio {
+            Way::Offsets
+        } else {
+            Way::Mpio
+        };
+        let (back, _) = load_by::<Complex<f64>>(other, &path, &d, "a", comm)?;
+        ensure(back == whole, || format!("written by {way}"))?;
+        comm.barrier()?;
+    }
+    Ok(())
 }

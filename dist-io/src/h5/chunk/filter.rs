@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::fletcher::{fletcher32, swapped};
 use super::shuffle::{shuffle, unshuffle};
 use super::{ChunkProblem, lzf};
-use crate::h5::Refusal;
+use crate::h5::{Refusal, ffi};
 
 /// One filter of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,8 +62,15 @@ pub(in crate::h5) fn filter_names(how: &DatasetCreate) -> Result<Vec<String>, Re
 }
 
 fn known(how: &DatasetCreate) -> Result<Vec<Known>, Refusal> {
-    how.get_filters()
-        .map_err(Refusal::library("ask for the filters"))
+    // without parameters, of which the safe crate has room for 32
+    let filters = ffi::filters(how)?.into_iter();
+    let known = filters.map(|(number, parameter)| match number {
+        1 => Known::Deflate(u8::try_from(parameter).unwrap_or(9).min(9)),
+        2 => Known::Shuffle,
+        3 => Known::Fletcher32,
+        other => Known::User(other, Vec::new()),
+    });
+    Ok(known.collect())
 }
 
 /// The names under which the more common filters are registered.

@@ -187,6 +187,12 @@ impl Reader<'_> {
                     None => return self.fill(pieces, at, elements),
                 }
             }
+            (None, None) if chunks.needs_library() => {
+                return Err(Refusal::Library {
+                    operation: "find the chunks".to_owned(),
+                    message: "this rank does not have the dataset open".to_owned(),
+                });
+            }
             (None, None) => return self.fill(pieces, at, elements),
             (None, Some(place)) => {
                 let offset = Some(place.offset);
@@ -338,7 +344,7 @@ pub(super) fn refused(error: CommError) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use dist_comm::SingleComm;
+    use dist_comm::{FileMode, SharedFileOps, SingleComm};
     use hdf5_metno::dataset::ChunkOpts;
     use hdf5_metno::file::LibraryVersion;
 
@@ -369,6 +375,36 @@ mod tests {
             let part = load_hdf5::<i32>(&path, &whole, name, &SingleComm::new()).unwrap();
             assert_eq!(part.buffer().data(), numbers, "{name}");
         }
+    }
+
+    #[test]
+    fn chunks_that_only_the_library_finds_are_not_taken_to_be_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("many.h5");
+        let numbers: Vec<u8> = (0..2000_u16).map(|i| i.to_le_bytes()[0]).collect();
+        let file = hdf5::File::create(&path).unwrap();
+        let builder = file.new_dataset_builder().chunk(1).with_data(&numbers);
+        let dataset = builder.create("a").unwrap();
+        file.flush().unwrap();
+        let chunks = Chunks::of(&file, &dataset, &[2000], vec![0]).unwrap();
+        assert!(chunks.needs_library());
+        let comm = SingleComm::new();
+        let shared = comm.open_shared(&path, FileMode::Read).unwrap();
+        let whole = Distribution::over(1).shape([2000]).build().unwrap();
+        let loaded = |library| {
+            let open = Open {
+                path: &path,
+                key: "a",
+                file: &*shared,
+                library,
+                threads: None,
+            };
+            let (dim_data, mut read) = (whole.dim_data(0).unwrap(), vec![7; 2000]);
+            load(&comm, &open, &chunks, None, &dim_data, 1, &mut read).map(|()| read)
+        };
+        assert_eq!(loaded(Some(&dataset)), Ok(numbers));
+        let refused = loaded(None).unwrap_err().to_string();
+        assert!(refused.contains("find the chunks"), "{refused}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::h5::Refusal;
 
@@ -14,7 +14,9 @@ pub(super) fn reserve(file: &File, from: u64, bytes: u64) -> Result<(), Refusal>
     if bytes == 0 {
         return Ok(());
     }
-    match fallocate(file, FallocateFlags::KEEP_SIZE, from, bytes) {
+    // a signal may interrupt it
+    let reserved = retry_on_intr(|| fallocate(file, FallocateFlags::KEEP_SIZE, from, bytes));
+    match reserved {
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
         Err(error) => Err(Refusal::os("reserve room for the elements")(error.into())),
     }

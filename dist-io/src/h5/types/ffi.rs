@@ -9,9 +9,10 @@ use hdf5_metno::{Datatype, from_id, h5check};
 use hdf5_metno_sys::h5::H5free_memory;
 use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5t::{
-    H5T_class_t, H5T_order_t, H5Tcreate, H5Tenum_create, H5Tenum_insert, H5Tget_member_name,
-    H5Tget_member_offset, H5Tget_member_type, H5Tget_member_value, H5Tget_nmembers, H5Tget_super,
-    H5Tinsert, H5Tis_variable_str, H5Tset_order,
+    H5T_class_t, H5T_order_t, H5T_str_t, H5Tcreate, H5Tenum_create, H5Tenum_insert,
+    H5Tget_member_name, H5Tget_member_offset, H5Tget_member_type, H5Tget_member_value,
+    H5Tget_nmembers, H5Tget_strpad, H5Tget_super, H5Tinsert, H5Tis_variable_str, H5Tset_order,
+    H5Tset_strpad,
 };
 
 use crate::h5::{ByteOrder, Refusal};
@@ -33,6 +34,9 @@ pub(in crate::h5) enum Class {
     Array,
     /// Bits and bytes without a meaning to the library.
     Bytes,
+    Reference,
+    /// Elements of any number, which lie elsewhere.
+    List,
     /// Complex numbers, from version 2.0 of the library on.
     Complex,
     Other,
@@ -47,7 +51,9 @@ pub(in crate::h5) fn class(ty: &Datatype) -> Class {
         3 => Class::Text,
         4 | 5 => Class::Bytes,
         6 => Class::Compound,
+        7 => Class::Reference,
         8 => Class::Enumeration,
+        9 => Class::List,
         10 => Class::Array,
         11 => Class::Complex,
         _ => Class::Other,
@@ -59,6 +65,21 @@ pub(in crate::h5) fn is_variable(ty: &Datatype) -> bool {
     let id = ty.id();
     // SAFETY: as above (H5Tis_variable_str).
     sync(|| unsafe { H5Tis_variable_str(id) }) != 0
+}
+
+/// Whether a text of a fixed length is filled up with spaces.
+pub(in crate::h5) fn is_spaced(ty: &Datatype) -> bool {
+    let id = ty.id();
+    // SAFETY: as above (H5Tget_strpad).
+    sync(|| unsafe { H5Tget_strpad(id) }) == H5T_str_t::H5T_STR_SPACEPAD
+}
+
+/// Makes a text of our own be filled up with spaces.
+pub(in crate::h5) fn set_spaced(ty: &Datatype) -> Result<(), Refusal> {
+    let id = ty.id();
+    // SAFETY: `id` is a type of our own that `ty` keeps open, and the library's lock is held (H5Tset_strpad).
+    let set = sync(|| h5check(unsafe { H5Tset_strpad(id, H5T_str_t::H5T_STR_SPACEPAD) }));
+    set.map(drop).map_err(Refusal::library("make a type"))
 }
 
 /// The type that another one is made from: of an enumeration that of its codes, of a complex number that of its parts.

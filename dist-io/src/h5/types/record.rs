@@ -87,8 +87,13 @@ pub enum FieldType {
         /// Its byte order; this machine's for a single byte.
         byte_order: ByteOrder,
     },
-    /// A text of so many bytes, filled up with zeros, or with spaces.
+    /// A text of so many bytes, filled up with zeros.
     Text {
+        /// Bytes of it.
+        bytes: usize,
+    },
+    /// A text of so many bytes, filled up with spaces, as Fortran has it.
+    SpacedText {
         /// Bytes of it.
         bytes: usize,
     },
@@ -132,7 +137,7 @@ impl FieldType {
     fn bytes(&self) -> usize {
         match self {
             Self::Element { element, .. } => element.size(),
-            Self::Text { bytes } | Self::Other { bytes } => *bytes,
+            Self::Text { bytes } | Self::SpacedText { bytes } | Self::Other { bytes } => *bytes,
         }
     }
 }
@@ -212,23 +217,25 @@ impl Record {
         Ok(())
     }
 
-    /// One field of many records, which is a text: without the zeros or spaces at its end, as UTF-8, or else as Latin-1. Local.
+    /// One field of many records, which is a text: without what it is filled up with, as UTF-8, or else as Latin-1. Local.
     ///
     /// # Errors
     /// As [`column`](Self::column).
     pub fn texts(&self, name: &str, records: &[u8]) -> Result<Vec<String>, IoError> {
-        let (field, bytes) = self.letters(name)?;
+        let (field, bytes, fill) = self.letters(name)?;
         self.count(records)?;
         let texts = records.chunks_exact(self.bytes).map(|record| {
             let text = &record[field.offset..field.offset + bytes];
-            let end = text.iter().position(|&byte| byte == 0).unwrap_or(bytes);
-            let text = text[..end].trim_ascii_end();
-            decoded(text)
+            let mut end = text.iter().position(|&byte| byte == 0).unwrap_or(bytes);
+            while fill != 0 && end > 0 && text[end - 1] == fill {
+                end -= 1;
+            }
+            decoded(&text[..end])
         });
         Ok(texts.collect())
     }
 
-    /// Puts one field into many records, which is a text, filled up with zeros. Local.
+    /// Puts one field into many records, which is a text, and fills it up. Local.
     ///
     /// # Errors
     /// As [`put`](Self::put), and where a text is longer than the field.
@@ -238,7 +245,7 @@ impl Record {
         texts: &[S],
         records: &mut [u8],
     ) -> Result<(), IoError> {
-        let (field, bytes) = self.letters(name)?;
+        let (field, bytes, fill) = self.letters(name)?;
         let count = self.count(records)?;
         if texts.len() != count {
             return Err(wrong(
@@ -254,7 +261,7 @@ impl Record {
         }
         for (record, text) in records.chunks_exact_mut(self.bytes).zip(texts) {
             let room = &mut record[field.offset..field.offset + bytes];
-            room.fill(0);
+            room.fill(fill);
             room[..text.as_ref().len()].copy_from_slice(text.as_ref().as_bytes());
         }
         Ok(())
@@ -287,10 +294,12 @@ impl Record {
         }
     }
 
-    fn letters(&self, name: &str) -> Result<(&Field, usize), IoError> {
+    /// A field that is a text, its bytes, and that which it is filled up with.
+    fn letters(&self, name: &str) -> Result<(&Field, usize, u8), IoError> {
         let field = self.field(name)?;
         match field.ty {
-            FieldType::Text { bytes } => Ok((field, bytes)),
+            FieldType::Text { bytes } => Ok((field, bytes, 0)),
+            FieldType::SpacedText { bytes } => Ok((field, bytes, b' ')),
             _ => Err(wrong(name, "it is no text".to_owned())),
         }
     }
@@ -316,13 +325,13 @@ impl Record {
             Field {
                 name,
                 offset: 0,
-                ty: FieldType::Text { bytes },
+                ty: text @ (FieldType::Text { bytes } | FieldType::SpacedText { bytes }),
             },
         ] = self.fields.as_slice()
             && name.is_empty()
             && *bytes == self.bytes
         {
-            return text_type(*bytes);
+            return text_type(text);
         }
         let mut names = HashSet::new();
         let mut members = Vec::with_capacity(self.fields.len());
@@ -344,7 +353,7 @@ impl Record {
                     element,
                     byte_order,
                 } => ordered(*element, *byte_order)?,
-                FieldType::Text { bytes } => text_type(*bytes)?,
+                text @ (FieldType::Text { .. } | FieldType::SpacedText { .. }) => text_type(text)?,
                 FieldType::Other { .. } => return Err(refused(name, "its type is not written")),
             };
             members.push((text, field.offset, ty));
@@ -359,7 +368,7 @@ impl Record {
             return Err(refused());
         }
         match ffi::class(ty) {
-            Class::Text => Ok(Self::text(ty.size())),
+            Class::Text => Ok(Self::packed([("", text_of(ty))])),
             Class::Compound => {
                 let field = |at| {
                     let (member, offset) = ffi::member(ty, at)?;
@@ -369,7 +378,7 @@ impl Record {
                             element: stored.element,
                             byte_order: stored.byte_order,
                         },
-                        Err(_) if ffi::class(&member) == Class::Text => FieldType::Text { bytes },
+                        Err(_) if ffi::class(&member) == Class::Text => text_of(&member),
                         Err(_) => FieldType::Other { bytes },
                     };
                     Ok(Field {
@@ -402,11 +411,23 @@ fn is_plain(ty: &Datatype, depth: usize) -> bool {
                 })
         }
         Class::Array => depth > 0 && ffi::base(ty).is_ok_and(|base| is_plain(&base, depth - 1)),
-        Class::Other => false,
+        Class::Reference | Class::List | Class::Other => false,
     }
 }
 
-fn text_type(bytes: usize) -> Result<Datatype, Refusal> {
+/// What a text of a fixed length is.
+fn text_of(ty: &Datatype) -> FieldType {
+    let bytes = ty.size();
+    if ffi::is_spaced(ty) {
+        FieldType::SpacedText { bytes }
+    } else {
+        FieldType::Text { bytes }
+    }
+}
+
+/// The type of texts in a file.
+fn text_type(text: &FieldType) -> Result<Datatype, Refusal> {
+    let bytes = text.bytes();
     if bytes == 0 {
         return Err(Refusal::Member {
             name: String::new(),
@@ -414,7 +435,11 @@ fn text_type(bytes: usize) -> Result<Datatype, Refusal> {
         });
     }
     let ty = Datatype::from_descriptor(&TypeDescriptor::FixedAscii(bytes));
-    ty.map_err(Refusal::library("make a type"))
+    let ty = ty.map_err(Refusal::library("make a type"))?;
+    if let FieldType::SpacedText { .. } = text {
+        ffi::set_spaced(&ty)?;
+    }
+    Ok(ty)
 }
 
 fn wrong(name: &str, message: String) -> IoError {
