@@ -96,8 +96,6 @@ pub struct IoPlan {
     strategy: Strategy,
     why: survey::Why,
     total_bytes: u64,
-    /// The distribution as a number, by which ranks compare plans.
-    fingerprint: u64,
 }
 
 impl IoPlan {
@@ -137,7 +135,6 @@ impl IoPlan {
             strategy: why.strategy(),
             why,
             total_bytes,
-            fingerprint: fingerprint(distribution),
         })
     }
 
@@ -201,11 +198,6 @@ impl IoPlan {
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
-    }
-
-    /// A number that plans of one distribution share.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        self.fingerprint
     }
 
     /// A rank's own elements: which bytes of the dataset they are, and where they lie in its buffer (C order, padding

@@ -400,7 +400,7 @@ mod tests {
                 threads: None,
             };
             let (dim_data, mut read) = (whole.dim_data(0).unwrap(), vec![7; 2000]);
-            load(&comm, &open, &chunks, None, &dim_data, 1, &mut read).map(|()| read)
+            load(&comm, &open, &chunks, None, &dim_data, 1, &mut read).map(|_| read)
         };
         assert_eq!(loaded(Some(&dataset)), Ok(numbers));
         let refused = loaded(None).unwrap_err().to_string();
