@@ -153,7 +153,7 @@ fn order_of<T: Value>(comm: &dyn Communicator, folder: &Folder, is_coded: bool) 
             ensure(written.causes.is_empty(), || format!("{key}: {written}"))?;
             let load = LoadHdf5::new(&path).key(&key).codes(is_coded);
             for way in [Way::Mpio, Way::Offsets] {
-                let (back, _) = load.clone().way(way).load_collective::<T>(&d, comm)?;
+                let (back, _) = load.clone().way(way).load_reported::<T>(&d, comm)?;
                 ensure(back == mine, || format!("{key} by {way}: {back:?}"))?;
             }
             verify(&path, &key, comm)?;
