@@ -49,7 +49,11 @@ pub use save::{SaveHdf5, save_hdf5};
 pub use series::{FileSeries, file_series};
 pub use tree::{H5Node, Tree, TreeFilter, open_with};
 pub use types::{Field, FieldType, Record, load_hdf5_records};
+#[cfg(feature = "cli")]
+pub(crate) use vds::repack_watched;
 pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+#[cfg(feature = "cli")]
+pub(crate) use verify::verify_watched;
 pub use verify::{Verified, verify};
 pub use walk::datasets_hdf5;
 pub use way::Way;

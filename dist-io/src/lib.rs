@@ -81,6 +81,40 @@ pub fn replace_file(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()>
     publish::replace(path, bytes)
 }
 
+/// Calls whose progress is watched, and which can be ended: for `dap`, which is a crate of its own.
+#[cfg(all(feature = "cli", feature = "hdf5"))]
+#[doc(hidden)]
+pub mod watched {
+    use std::path::Path;
+
+    use crate::h5::{repack_watched, verify_watched};
+    use crate::{IoError, Refusal, Verified};
+
+    /// As [`verify`](crate::verify()), by one process; `watch` is told of bytes that were read.
+    ///
+    /// # Errors
+    /// As `verify`, and what `watch` says.
+    pub fn verify(
+        path: &Path,
+        key: &str,
+        watch: &mut dyn FnMut(u64) -> Result<(), Refusal>,
+    ) -> Result<Verified, IoError> {
+        verify_watched(path, key, &dist_comm::SingleComm::new(), watch)
+    }
+
+    /// As [`repack`](crate::legate::repack); `watch` is told of bytes that were copied, and of how many there are.
+    ///
+    /// # Errors
+    /// As `repack`, and what `watch` says.
+    pub fn repack(
+        path: &Path,
+        out: &Path,
+        watch: &mut dyn FnMut(u64, u64) -> Result<(), Refusal>,
+    ) -> Result<(), IoError> {
+        repack_watched(path, out, watch)
+    }
+}
+
 /// Legate's calls, under its names: a file for each rank, and one virtual dataset that presents them as one.
 ///
 /// ```text

@@ -10,7 +10,7 @@ use hdf5_metno::plist::DatasetCreate;
 use serde::{Deserialize, Serialize};
 
 use super::attribute::{AttributeValue, attributes, names as attribute_names, value};
-use super::chunk::filter_names;
+use super::chunk::{deflate_level, filter_names};
 use super::metadata::Saved;
 use super::source::Opened;
 use super::together::{is_regular, names, refused};
@@ -90,6 +90,8 @@ pub struct DatasetInfo {
     pub storage: Storage,
     /// The names of the filters that chunks go through, in the order of writing.
     pub filters: Vec<String>,
+    /// The level, 0 to 9, of the filter `deflate`, where it is one of them.
+    pub deflate: Option<u8>,
     /// The metadata of all ranks that saved it, by rank; `None` where it was not saved by ranks, or where they cannot be used.
     pub dim_data: Option<Vec<DimData>>,
     /// Why the attribute `dim_data` cannot be used, where there is one.
@@ -158,6 +160,7 @@ impl Opened {
             byte_order: found.byte_order,
             storage: found.storage,
             filters: filter_names(&how(&self.dataset)?)?,
+            deflate: deflate_level(&how(&self.dataset)?)?,
             dim_data,
             dim_data_error: error,
             repairs,

@@ -16,6 +16,7 @@ use super::types::Record;
 use super::{ByteOrder, DEFAULT_KEY, Way, WriteMode, element};
 use crate::{Direction, IoError, IoPlan, IoReport};
 
+pub(super) use dataset::Room;
 pub(super) use part::{bytes_of, check_edges};
 
 /// Saves a distributed array as one dataset of an HDF5 file: how, and then [`save`](Self::save).
@@ -62,7 +63,7 @@ pub(super) use part::{bytes_of, check_edges};
 pub struct SaveHdf5 {
     pub(super) path: PathBuf,
     pub(super) key: String,
-    mode: WriteMode,
+    pub(super) mode: WriteMode,
     pub(super) way: Way,
     chunk: Option<Vec<u64>>,
     max_shape: Option<Vec<Option<u64>>>,
@@ -70,10 +71,10 @@ pub struct SaveHdf5 {
     deflate: Option<u8>,
     fletcher32: bool,
     pub(super) attributes: Vec<(String, AttributeValue)>,
-    byte_order: ByteOrder,
-    checksums: bool,
-    record: Option<Record>,
-    members: Vec<(String, i128)>,
+    pub(super) byte_order: ByteOrder,
+    pub(super) checksums: bool,
+    pub(super) record: Option<Record>,
+    pub(super) members: Vec<(String, i128)>,
 }
 
 impl SaveHdf5 {
@@ -188,12 +189,6 @@ impl SaveHdf5 {
             .map(|(name, code)| (name.into(), code.into()))
             .collect();
         self
-    }
-
-    /// Whether elements go into the file as they are, and nothing is kept beside them.
-    pub(super) fn is_plain(&self) -> bool {
-        let order = self.byte_order == ByteOrder::NATIVE;
-        order && !self.checksums && self.record.is_none() && self.members.is_empty()
     }
 
     /// With an attribute of the dataset, units for example.

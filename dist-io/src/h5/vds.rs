@@ -19,6 +19,7 @@ mod place;
 mod queue;
 mod repack;
 mod to_file;
+mod writer;
 
 use hdf5_metno::plist::DatasetCreate;
 
@@ -27,11 +28,14 @@ use super::Refusal;
 pub(super) use block::Block;
 pub(super) use look_up::parts_of;
 pub(super) use mosaic::{Mosaic, MosaicFile, Piece};
+pub(super) use writer::PartsWriter;
 
 pub use batched::{Batch, Batches, from_file_batched};
 pub use from_file::from_file;
 pub use queue::FileQueue;
 pub use repack::repack;
+#[cfg(feature = "cli")]
+pub(crate) use repack::repack_watched;
 pub use to_file::to_file;
 
 /// The attribute that names the save, of a virtual dataset and of its parts.

@@ -75,7 +75,16 @@ pub fn verify(
     key: &str,
     comm: &(impl Communicator + ?Sized),
 ) -> Result<Verified, IoError> {
-    let path = path.as_ref();
+    verify_watched(path.as_ref(), key, comm, &mut |_| Ok(()))
+}
+
+/// As [`verify`]; `watch` is told of bytes that were read, and may end it.
+pub(crate) fn verify_watched(
+    path: &Path,
+    key: &str,
+    comm: &(impl Communicator + ?Sized),
+    watch: &mut dyn FnMut(u64) -> Result<(), Refusal>,
+) -> Result<Verified, IoError> {
     same(
         comm,
         &[
@@ -123,6 +132,7 @@ pub fn verify(
                 });
             }
             bytes += read;
+            watch(read)?;
         }
         Ok(bytes)
     });

@@ -61,6 +61,15 @@ pub(in crate::h5) fn filter_names(how: &DatasetCreate) -> Result<Vec<String>, Re
     Ok(names.map(|filter| name(filter.id()).to_owned()).collect())
 }
 
+/// The level of the filter `deflate` of a dataset, where it has that.
+pub(in crate::h5) fn deflate_level(how: &DatasetCreate) -> Result<Option<u8>, Refusal> {
+    let mut levels = known(how)?.into_iter().filter_map(|filter| match filter {
+        Known::Deflate(level) => Some(level),
+        _ => None,
+    });
+    Ok(levels.next_back())
+}
+
 fn known(how: &DatasetCreate) -> Result<Vec<Known>, Refusal> {
     // without parameters, of which the safe crate has room for 32
     let filters = ffi::filters(how)?.into_iter();

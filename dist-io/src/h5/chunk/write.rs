@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use dap_protocol::DimData;
 use dist_comm::agree::agree;
-use dist_comm::{CommExt, Communicator, ReduceOp, SharedFile};
+use dist_comm::{CommExt, Communicator, ReduceOp, SharedFile, SingleComm};
 use hdf5_metno as hdf5;
 
 use super::filter::{Filter, reserve};
@@ -125,6 +125,39 @@ pub(in crate::h5) fn overwrite(
     }
     let outcome = writer.by_rank_0(comm, ROUND, &chunks.filters, dataset, report)?;
     settle(comm, path, key, outcome)
+}
+
+/// Writes the chunks of a piece of an array of `(shape, chunk, bytes an element)`, which is made of whole ones; coded at once are
+/// those of about `most` bytes. Local.
+pub(in crate::h5) fn save_piece(
+    (shape, chunk, item): (&[u64], &[u64], usize),
+    filters: &[Filter],
+    target: &Target<'_>,
+    (dim_data, elements): (&DimData, &[u8]),
+    most: usize,
+) -> Result<Result<(), Refusal>, IoError> {
+    let (extents, bytes) = match in_memory(chunk, shape.len(), item) {
+        Ok(found) => found,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let pieces = ChunkPieces::new(dim_data, &extents, item, Extent::Owned)?;
+    let writer = Writer {
+        pieces: &pieces,
+        elements,
+        shape,
+        chunk,
+        item,
+        bytes,
+        known: None,
+    };
+    let mut report = IoReport::begun(Strategy::Direct, 0);
+    match target {
+        Target::Places(file, places) => Ok(writer.in_place(*file, places, &mut report)),
+        Target::Rank0(dataset) => {
+            let alone = SingleComm::new();
+            writer.by_rank_0(&alone, most, filters, *dataset, &mut report)
+        }
+    }
 }
 
 /// How one rank writes chunks.

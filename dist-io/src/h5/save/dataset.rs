@@ -50,7 +50,7 @@ impl SaveHdf5 {
     }
 
     /// Makes the dataset, with room for its elements where that can be made before they are there. By rank 0.
-    pub(super) fn create(
+    pub(in crate::h5) fn create(
         &self,
         file: hdf5::File,
         ty: &Datatype,

@@ -29,6 +29,7 @@ pub(super) fn is_save(text: &str) -> bool {
 }
 
 /// Where a save goes to.
+#[derive(Debug)]
 pub(super) struct Place {
     /// The file, symbolic links followed.
     target: PathBuf,

@@ -52,12 +52,27 @@ const COPIED: usize = 8 << 20;
 /// ```
 pub fn repack(path: impl AsRef<Path>, out: impl AsRef<Path>) -> Result<(), IoError> {
     let (path, out) = (path.as_ref(), out.as_ref());
+    repack_watched(path, out, &mut |_, _| Ok(()))
+}
+
+/// As [`repack`]; `watch` is told of bytes that were copied, and of how many there are, and may end it.
+pub(crate) fn repack_watched(
+    path: &Path,
+    out: &Path,
+    watch: &mut dyn FnMut(u64, u64) -> Result<(), Refusal>,
+) -> Result<(), IoError> {
     let mut key = String::new();
-    repacked(path, out, &mut key).map_err(|refusal| refused(path, &key, refusal))
+    let repacked = repacked(path, out, &mut key, watch);
+    repacked.map_err(|refusal| refused(path, &key, refusal))
 }
 
 /// `key` is the dataset at work, for the error.
-fn repacked(path: &Path, out: &Path, key: &mut String) -> Result<(), Refusal> {
+fn repacked(
+    path: &Path,
+    out: &Path,
+    key: &mut String,
+    watch: &mut dyn FnMut(u64, u64) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
     // to be written, the library would take an empty file for a new one
     is_regular(path)?.ok_or(Refusal::NotFound)?;
     let source = to_read(path)?;
@@ -89,9 +104,14 @@ fn repacked(path: &Path, out: &Path, key: &mut String) -> Result<(), Refusal> {
     let close = |error| Refusal::library("close")(error);
     file.flush().map_err(close)?;
     file.close().map_err(close)?;
+    let mut total = 0_u64;
+    for (_, found, ..) in &copies {
+        total = total.saturating_add(bytes_of(found)?);
+    }
     for (name, found, contents, offset) in copies {
         *key = name;
-        copy_elements(&found, contents, pending.file(), offset)?;
+        let watch = &mut |bytes| watch(bytes, total);
+        copy_elements(&found, contents, (pending.file(), offset), watch)?;
     }
     key.clear();
     drop(source);
@@ -140,18 +160,23 @@ fn replace(file: &hdf5::File, names: &[String], found: &Found) -> Result<u64, Re
     create::offset_of(&new, &found.shape)
 }
 
+/// Bytes of the elements, which the parts hold: they were looked at.
+fn bytes_of(found: &Found) -> Result<u64, Refusal> {
+    let item = found.element()?.size() as u64;
+    Ok(product(&found.shape).unwrap_or(0).saturating_mul(item))
+}
+
 fn copy_elements(
     found: &Found,
     contents: Contents,
-    file: &File,
-    offset: u64,
+    (file, offset): (&File, u64),
+    watch: &mut dyn FnMut(u64) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
     let element = found.element()?;
     let Contents::Parts(pieces) = contents else {
         return Ok(()); // there are none
     };
-    // as many as the parts hold, which were looked at
-    let bytes = product(&found.shape).unwrap_or(0) * element.size() as u64;
+    let bytes = bytes_of(found)?;
     let sizes = (element.size(), element.word_size());
     let mosaic = Mosaic::new(&found.shape, sizes, pieces, false);
     let mut buffer = vec![0; COPIED.min(usize::try_from(bytes).unwrap_or(COPIED))];
@@ -168,6 +193,7 @@ fn copy_elements(
         file.write_all_at(&buffer[..len], offset + at)
             .map_err(Refusal::os("write"))?;
         at += len as u64;
+        watch(len as u64)?;
     }
     Ok(())
 }

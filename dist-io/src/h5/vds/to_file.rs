@@ -11,6 +11,7 @@ use dist_comm::{Communicator, FileMode, SharedFile, SharedFileOps};
 use dist_maps::Distribution;
 use hdf5_metno::{Datatype, Hyperslab, SliceOrIndex};
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 
 use super::super::attribute::{AttributeValue, attach};
 use super::super::create::{self, extents};
@@ -154,17 +155,17 @@ pub(super) fn save(
 }
 
 /// A dataset that is about to be made.
-struct Whole<'a> {
-    path: &'a Path,
-    name: &'a str,
-    ty: Datatype,
-    shape: Vec<u64>,
+pub(super) struct Whole<'a> {
+    pub(super) path: &'a Path,
+    pub(super) name: &'a str,
+    pub(super) ty: Datatype,
+    pub(super) shape: Vec<u64>,
     /// The metadata of all ranks, as text.
-    dim_data: String,
+    pub(super) dim_data: String,
 }
 
 /// The block that is each rank's part, and a plan that writes it.
-fn tiling(plan: IoPlan) -> Result<(IoPlan, Vec<Option<Block>>), IoError> {
+pub(super) fn tiling(plan: IoPlan) -> Result<(IoPlan, Vec<Option<Block>>), IoError> {
     if plan.strategy() == Strategy::Direct
         && let Some(blocks) = owned_blocks(plan.distribution())?
     {
@@ -236,27 +237,39 @@ fn save_parts(
     file.sync()?;
     by_rank_0(comm, whole.path, whole.name, || {
         let (place, folder_made) = place.take().expect("rank 0 made the folder");
-        for folder in [folder_made.path(), directory(folder_made.path())] {
-            sync_folder(folder)?;
-        }
-        let begun = place.begin(whole.name)?;
-        let folder_name = folder_made.path().file_name().unwrap_or_default();
-        let dataset = create_virtual(&begun.file, whole, blocks, folder_name)?;
-        create::describe(&dataset, &whole.dim_data, &[])?;
-        let save = AttributeValue::Text(folder.save.clone());
-        attach(&dataset, SAVE_ATTRIBUTE, &save)?;
-        create::close(begun.file, dataset)?;
-        let outcome = begun.pending.publish();
-        if matches!(outcome, Ok(()) | Err(PublishError::Unsynced(_))) {
-            let _ = folder_made.keep();
-        }
-        outcome?;
-        if let Some(replaced) = begun.replaced {
-            place.remove_parts(&replaced);
-        }
-        Ok(())
+        publish(&place, folder_made, &folder.save, whole, blocks, &[])
     })?;
     Ok(report)
+}
+
+/// Publishes the file with the virtual dataset, when all parts in the folder are on the device. By rank 0.
+pub(super) fn publish(
+    place: &Place,
+    folder: TempDir,
+    save: &str,
+    whole: &Whole<'_>,
+    blocks: &[Option<Block>],
+    attributes: &[(String, AttributeValue)],
+) -> Result<(), Refusal> {
+    for folder in [folder.path(), directory(folder.path())] {
+        sync_folder(folder)?;
+    }
+    let begun = place.begin(whole.name)?;
+    let folder_name = folder.path().file_name().unwrap_or_default();
+    let dataset = create_virtual(&begun.file, whole, blocks, folder_name)?;
+    create::describe(&dataset, &whole.dim_data, attributes)?;
+    let save = AttributeValue::Text(save.to_owned());
+    attach(&dataset, SAVE_ATTRIBUTE, &save)?;
+    create::close(begun.file, dataset)?;
+    let outcome = begun.pending.publish();
+    if matches!(outcome, Ok(()) | Err(PublishError::Unsynced(_))) {
+        let _ = folder.keep();
+    }
+    outcome?;
+    if let Some(replaced) = begun.replaced {
+        place.remove_parts(&replaced);
+    }
+    Ok(())
 }
 
 /// Makes the virtual dataset.
