@@ -9,6 +9,8 @@
 
 #[path = "it/execute.rs"]
 mod execute;
+#[path = "it/laws.rs"]
+mod laws;
 #[path = "it/plan.rs"]
 mod plan;
 mod support;

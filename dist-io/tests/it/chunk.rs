@@ -7,19 +7,11 @@ use dist_io::{IoError, SaveHdf5, Wanted, WriteMode, load_hdf5};
 use dist_maps::{Distribution, testkit};
 use proptest::prelude::*;
 
+use crate::laws::tries;
 use crate::support::{part_with, temporary};
 
-fn cases(n: u32) -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok();
-    let asked = asked.and_then(|n| n.parse().ok());
-    ProptestConfig {
-        cases: asked.unwrap_or(n),
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(cases(48))]
+    #![proptest_config(tries(48))]
 
     #[test]
     fn any_distribution_any_chunks_any_filters(

@@ -5,6 +5,7 @@ use dist_io::{Direction, FileLayout, IoError, IoPlan, Strategy, read_elements, w
 use dist_maps::{Distribution, testkit};
 use proptest::prelude::*;
 
+use crate::laws::tries;
 use crate::support::{every_kind, flat_indices, owned_positions, temporary};
 
 /// The bytes of the element at a flat index.
@@ -64,7 +65,7 @@ fn round_trip(d: &Distribution, item: usize, strategy: Strategy) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(tries(24))]
 
     #[test]
     fn any_distribution_any_strategy(

@@ -8,21 +8,12 @@ use dist_io::{
 use dist_maps::Distribution;
 
 use crate::cases::{CASES, part};
+use crate::laws::on_thread_ranks;
 use crate::support::temporary;
 
 #[test]
 fn cases_on_thread_ranks() {
-    let mut failed = Vec::new();
-    for (name, run) in CASES {
-        for ranks in 1..=4 {
-            let outcome =
-                ThreadComm::run(ranks, |comm| run(comm).map_err(|error| error.to_string()));
-            if let Err(error) = outcome {
-                failed.push(format!("{name}, on {ranks} ranks: {error}"));
-            }
-        }
-    }
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    on_thread_ranks(CASES);
 }
 
 /// An external link leads into another file: nothing is read from there with this one's bytes, and nothing written.

@@ -8,17 +8,8 @@ use dist_maps::testkit::{self, DistSpec};
 use dist_maps::{AxisDist, Distribution};
 use proptest::prelude::*;
 
+use crate::laws::tries;
 use crate::support::{every_kind, flat_indices, owned_positions};
-
-fn cases(n: u32) -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES")
-        .ok()
-        .and_then(|n| n.parse().ok());
-    ProptestConfig {
-        cases: asked.unwrap_or(n),
-        ..ProptestConfig::default()
-    }
-}
 
 /// Every element of the runs: its place in the file, in elements, by its place in the buffer.
 fn elements(runs: impl Iterator<Item = FileRun>, item: usize) -> Vec<(usize, u64)> {
@@ -48,7 +39,7 @@ fn owned(spec: &DistSpec, rank: usize) -> Vec<u64> {
 }
 
 proptest! {
-    #![proptest_config(cases(64))]
+    #![proptest_config(tries(64))]
 
     #[test]
     fn runs_are_the_owned_elements(spec in testkit::distribution(3, 9), item in prop::sample::select(vec![1, 2, 4, 8, 16])) {

@@ -11,10 +11,12 @@ use dist_io::{
     inspect_hdf5, load_hdf5, load_hdf5_records, save_hdf5, verify,
 };
 use dist_maps::Distribution;
-use half::{bf16, f16};
+use half::bf16;
 use num_complex::Complex;
 
-use crate::support::{Failure, Folder, Outcome, Value, ensure, every_kind, part_with};
+use crate::support::{
+    Failure, Folder, Outcome, Value, ensure, every_kind, for_every_type, part_with, small,
+};
 
 /// A case: its name, and what all ranks call.
 pub type Case = (&'static str, fn(&dyn Communicator) -> Outcome);
@@ -133,21 +135,8 @@ fn one_type<T: Value>(comm: &dyn Communicator, folder: &Folder) -> Outcome {
 
 fn every_type_comes_back(comm: &dyn Communicator) -> Outcome {
     let folder = Folder::new(comm);
-    one_type::<bool>(comm, &folder)?;
-    one_type::<i8>(comm, &folder)?;
-    one_type::<i16>(comm, &folder)?;
-    one_type::<i32>(comm, &folder)?;
-    one_type::<i64>(comm, &folder)?;
-    one_type::<u8>(comm, &folder)?;
-    one_type::<u16>(comm, &folder)?;
-    one_type::<u32>(comm, &folder)?;
-    one_type::<u64>(comm, &folder)?;
-    one_type::<f16>(comm, &folder)?;
-    one_type::<bf16>(comm, &folder)?;
-    one_type::<f32>(comm, &folder)?;
-    one_type::<f64>(comm, &folder)?;
-    one_type::<Complex<f32>>(comm, &folder)?;
-    one_type::<Complex<f64>>(comm, &folder)
+    for_every_type!(one_type(comm, &folder));
+    Ok(())
 }
 
 fn large_arrays(comm: &dyn Communicator) -> Outcome {
@@ -180,11 +169,7 @@ fn large_arrays(comm: &dyn Communicator) -> Outcome {
 fn scalars_and_empty(comm: &dyn Communicator) -> Outcome {
     let folder = Folder::new(comm);
     let path = folder.join("small.h5");
-    let over = || Distribution::over(comm.size());
-    let scalar = over().shape([]).build()?;
-    let empty = over().shape([0, 3]).block(0).build()?;
-    let single = over().shape([1]).cyclic(0).build()?; // every rank but one has nothing
-    for (name, d) in [("scalar", &scalar), ("empty", &empty), ("single", &single)] {
+    for (name, d) in &small(comm.size()) {
         save_hdf5(&path, &part::<i64>(d, comm), name, WriteMode::Append, comm)?;
         let back = load_hdf5::<i64>(&path, d, name, comm)?;
         ensure(back == part(d, comm), || format!("{name}: {back:?}"))?;
@@ -209,9 +194,9 @@ fn scalars_and_empty(comm: &dyn Communicator) -> Outcome {
 }
 
 /// The filters that a save is asked for: shuffle, deflate, fletcher32.
-type Filters = (bool, Option<u8>, bool);
+pub type Filters = (bool, Option<u8>, bool);
 
-const FILTERS: [Filters; 6] = [
+pub const FILTERS: [Filters; 6] = [
     (false, None, false),
     (true, None, false),
     (false, Some(1), false),
@@ -220,7 +205,7 @@ const FILTERS: [Filters; 6] = [
     (true, Some(9), true),
 ];
 
-fn filtered(save: SaveHdf5, (shuffle, deflate, fletcher32): Filters) -> SaveHdf5 {
+pub fn filtered(save: SaveHdf5, (shuffle, deflate, fletcher32): Filters) -> SaveHdf5 {
     let save = save.shuffle(shuffle).fletcher32(fletcher32);
     match deflate {
         Some(level) => save.deflate(level),

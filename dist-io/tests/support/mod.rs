@@ -200,6 +200,45 @@ pub fn every_kind(ranks: usize) -> Vec<(&'static str, Distribution)> {
     ]
 }
 
+/// Calls a check for every element type, until one fails.
+macro_rules! for_every_type {
+    ($check:ident($($given:expr),*)) => {{
+        $check::<bool>($($given),*)?;
+        $check::<i8>($($given),*)?;
+        $check::<i16>($($given),*)?;
+        $check::<i32>($($given),*)?;
+        $check::<i64>($($given),*)?;
+        $check::<u8>($($given),*)?;
+        $check::<u16>($($given),*)?;
+        $check::<u32>($($given),*)?;
+        $check::<u64>($($given),*)?;
+        $check::<half::f16>($($given),*)?;
+        $check::<half::bf16>($($given),*)?;
+        $check::<f32>($($given),*)?;
+        $check::<f64>($($given),*)?;
+        $check::<num_complex::Complex<f32>>($($given),*)?;
+        $check::<num_complex::Complex<f64>>($($given),*)?;
+    }};
+}
+pub(crate) use for_every_type;
+
+/// Distributions with little to do over so many ranks, with their names: a scalar, nothing, and one element, of which every rank but
+/// one has nothing.
+pub fn small(ranks: usize) -> [(&'static str, Distribution); 3] {
+    let over = || Distribution::over(ranks);
+    [
+        ("scalar", over().shape([]).build().expect("scalar")),
+        (
+            "empty",
+            over().shape([0, 3]).block(0).build().expect("empty"),
+        ),
+        (
+            "single",
+            over().shape([1]).cyclic(0).build().expect("single"),
+        ),
+    ]
+}
+
 /// A temporary folder, in memory where there is such a file system: saves are synced, and a busy disk takes its time.
 pub fn temporary() -> TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().expect("a folder"))

@@ -11,14 +11,14 @@ use dist_io::{
     Wanted, Way, WriteMode, inspect_hdf5, load_hdf5, open_dset, verify,
 };
 use dist_maps::Distribution;
-use half::{bf16, f16};
 use num_complex::Complex;
 
-use crate::cases::{Case, part, refusal, refused};
+use crate::cases::{self, Case, FILTERS, part, refusal, refused};
 use crate::doomed::Doomed;
 use crate::large;
 use crate::support::{
-    Failure, Folder, Outcome, Value, ensure, every_kind, flat_indices, part_with,
+    Failure, Folder, Outcome, Value, ensure, every_kind, flat_indices, for_every_type, part_with,
+    small,
 };
 
 /// All of them.
@@ -112,21 +112,8 @@ fn one_type<T: Value>(comm: &dyn Communicator, folder: &Folder) -> Outcome {
 
 fn every_type_parallel(comm: &dyn Communicator) -> Outcome {
     let folder = Folder::new(comm);
-    one_type::<bool>(comm, &folder)?;
-    one_type::<i8>(comm, &folder)?;
-    one_type::<i16>(comm, &folder)?;
-    one_type::<i32>(comm, &folder)?;
-    one_type::<i64>(comm, &folder)?;
-    one_type::<u8>(comm, &folder)?;
-    one_type::<u16>(comm, &folder)?;
-    one_type::<u32>(comm, &folder)?;
-    one_type::<u64>(comm, &folder)?;
-    one_type::<f16>(comm, &folder)?;
-    one_type::<bf16>(comm, &folder)?;
-    one_type::<f32>(comm, &folder)?;
-    one_type::<f64>(comm, &folder)?;
-    one_type::<Complex<f32>>(comm, &folder)?;
-    one_type::<Complex<f64>>(comm, &folder)
+    for_every_type!(one_type(comm, &folder));
+    Ok(())
 }
 
 /// Elements of the other byte order go to the file and come from it as they are, by every way of storing them.
@@ -212,12 +199,7 @@ fn many_parallel(comm: &dyn Communicator) -> Outcome {
 
 /// With filters or without, by number.
 fn filtered(save: SaveHdf5, which: usize) -> SaveHdf5 {
-    match which % 4 {
-        0 => save,
-        1 => save.deflate(1),
-        2 => save.shuffle(true).deflate(6),
-        _ => save.shuffle(true).fletcher32(true),
-    }
+    cases::filtered(save, FILTERS[which % FILTERS.len()])
 }
 
 fn chunked_parallel(comm: &dyn Communicator) -> Outcome {
@@ -285,16 +267,12 @@ fn random_parallel(comm: &dyn Communicator) -> Outcome {
 
 fn small_parallel(comm: &dyn Communicator) -> Outcome {
     let folder = Folder::new(comm);
-    let over = || Distribution::over(comm.size());
-    let scalar = over().shape([]).build()?;
-    let empty = over().shape([0, 3]).block(0).build()?;
-    let single = over().shape([1]).cyclic(0).build()?; // every rank but one has nothing
-    for (name, d) in [("scalar", &scalar), ("empty", &empty), ("single", &single)] {
+    for (name, d) in &small(comm.size()) {
         let path = folder.join(name);
         let mine = part::<i64>(d, comm);
         let report = save(&path, "a").save(&mine, comm)?;
         let calls = report.collective.map_or(0, |collective| collective.calls);
-        ensure(calls == u64::from(name != "empty"), || report.to_string())?;
+        ensure(calls == u64::from(*name != "empty"), || report.to_string())?;
         for way in [Way::Mpio, Way::Offsets] {
             let (back, _) = load_by::<i64>(way, &path, d, "a", comm)?;
             ensure(back == mine, || format!("{name} by {way}: {back:?}"))?;
@@ -559,6 +537,14 @@ fn by_all_ways<T: Value>(
     Ok(())
 }
 
+fn type_by_all_ways<T: Value>(
+    comm: &dyn Communicator,
+    folder: &Folder,
+    d: &Distribution,
+) -> Outcome {
+    by_all_ways::<T>(comm, folder, &T::TYPE.to_string(), d)
+}
+
 fn all_ways(comm: &dyn Communicator) -> Outcome {
     let folder = Folder::new(comm);
     for (name, d) in every_kind(comm.size()) {
@@ -569,20 +555,7 @@ fn all_ways(comm: &dyn Communicator) -> Outcome {
         .cyclic(0)
         .block_cyclic(1, 3)
         .build()?;
-    by_all_ways::<bool>(comm, &folder, "bool", &d)?;
-    by_all_ways::<i8>(comm, &folder, "i8", &d)?;
-    by_all_ways::<i16>(comm, &folder, "i16", &d)?;
-    by_all_ways::<i32>(comm, &folder, "i32", &d)?;
-    by_all_ways::<i64>(comm, &folder, "i64", &d)?;
-    by_all_ways::<u8>(comm, &folder, "u8", &d)?;
-    by_all_ways::<u16>(comm, &folder, "u16", &d)?;
-    by_all_ways::<u32>(comm, &folder, "u32", &d)?;
-    by_all_ways::<u64>(comm, &folder, "u64", &d)?;
-    by_all_ways::<f16>(comm, &folder, "f16", &d)?;
-    by_all_ways::<bf16>(comm, &folder, "bf16", &d)?;
-    by_all_ways::<f32>(comm, &folder, "f32", &d)?;
-    by_all_ways::<Complex<f32>>(comm, &folder, "c64", &d)?;
-    by_all_ways::<Complex<f64>>(comm, &folder, "c128", &d)?;
+    for_every_type!(type_by_all_ways(comm, &folder, &d));
     if comm.rank() > 0 {
         return Ok(());
     }
@@ -597,7 +570,7 @@ fn all_ways(comm: &dyn Communicator) -> Outcome {
         .output()?;
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
     ensure(
-        said.status.success() && text.contains("24 arrays, each of 6 files equal"),
+        said.status.success() && text.contains("25 arrays, each of 6 files equal"),
         || format!("{text}{}", String::from_utf8_lossy(&said.stderr)),
     )
 }
