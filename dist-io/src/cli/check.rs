@@ -1,5 +1,8 @@
 //! `dap check`: whether files keep to the protocol, each by itself and all together.
 
+#[cfg(feature = "hdf5")]
+mod hdf5;
+
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,6 +17,7 @@ use serde_json::{Value, json};
 use super::Outcome;
 use super::error::CliError;
 use super::place::{Place, inputs};
+use super::progress::Work;
 use super::text::count;
 
 /// Check that files keep to the protocol, each by itself and all together.
@@ -26,8 +30,8 @@ Exit status, the worst of all files:
   0  conformant
   1  readable with repairs
   2  a rule is broken
-  3  unreadable
-  64 the command line is wrong
+  3  unreadable: also a virtual dataset whose parts are missing, or of another save
+  64 the command line is wrong; 74 the answer cannot be written
 
 Examples:
   dap check their_part_*.dnpy
@@ -163,7 +167,7 @@ pub(super) fn run(args: &Args) -> Outcome {
             Place::Npy(path) => findings.push(npy_file(&path)),
             Place::Parts(paths) => parts(&paths, &mut findings),
             Place::Set(prefix) => prefixed(&prefix, &mut findings),
-            Place::Hdf5 { path, key } => hdf5_file(&path, key, args.contents, &mut findings),
+            Place::Hdf5 { path, key } => hdf5::file(&path, key, args.contents, &mut findings),
             Place::Unknown(path) => {
                 let name = path.display().to_string();
                 let error = CliError::UnknownFile { path };
@@ -300,6 +304,9 @@ fn prefixed(prefix: &Path, findings: &mut Vec<Finding>) {
         }
     }
     let finding = of_notes(finding, &set);
+    let _work = set
+        .manifest()
+        .map(|_| Work::unknown("comparing the parts with their hashes"));
     findings.push(match set.verify() {
         Ok(()) => finding,
         Err(error) => finding.fail(&error),
@@ -307,113 +314,17 @@ fn prefixed(prefix: &Path, findings: &mut Vec<Finding>) {
 }
 
 #[cfg(not(feature = "hdf5"))]
-fn hdf5_file(path: &Path, _: Option<String>, _: bool, findings: &mut Vec<Finding>) {
-    let error = CliError::NeedsHdf5 {
-        path: path.to_owned(),
-    };
-    findings.push(Finding {
-        unreadable: Some(error.to_string()),
-        ..Finding::file(path.display().to_string())
-    });
-}
+mod hdf5 {
+    use super::{CliError, Finding, Path};
 
-#[cfg(feature = "hdf5")]
-fn hdf5_file(path: &Path, key: Option<String>, contents: bool, findings: &mut Vec<Finding>) {
-    use dist_io::Hdf5Reader;
-
-    let keys = match key {
-        Some(key) => Ok(vec![key]),
-        None => dist_io::datasets_hdf5(path),
-    };
-    let keys = match keys {
-        Ok(keys) => keys,
-        Err(error) => {
-            findings.push(Finding {
-                unreadable: Some(error.to_string()),
-                ..Finding::file(path.display().to_string())
-            });
-            return;
-        }
-    };
-    for key in keys {
-        let mut finding = Finding::file(format!("{}:/{key}", path.display()));
-        match Hdf5Reader::open(path, &key) {
-            Ok(reader) => {
-                let info = reader.info();
-                match (&info.dim_data, &info.dim_data_error) {
-                    (Some(parts), _) => {
-                        let version = info.version.unwrap_or(ProtocolVersion::CURRENT);
-                        of_ranks(&mut finding, parts, version);
-                        finding.repairs.splice(0..0, info.repairs.iter().cloned());
-                    }
-                    (None, Some(error)) => {
-                        finding.broken = Some(format!("the attribute \"dim_data\": {error}"));
-                    }
-                    (None, None) => finding
-                        .notes
-                        .push("no dim_data: an ordinary dataset".to_owned()),
-                }
-                // every part of a virtual dataset
-                if let Err(error) = reader.locate() {
-                    finding.unreadable = Some(error.to_string());
-                }
-            }
-            Err(error) => finding.unreadable = Some(error.to_string()),
-        }
-        if contents && finding.unreadable.is_none() {
-            compare(&mut finding, path, &key);
-        }
-        findings.push(finding);
-    }
-}
-
-/// Compares the elements of a dataset with its checksums.
-#[cfg(feature = "hdf5")]
-fn compare(finding: &mut Finding, path: &Path, key: &str) {
-    use dist_io::{IoError, Refusal, verify};
-
-    match verify(path, key, &dist_comm::SingleComm::new()) {
-        Ok(verified) => finding.notes.push(format!(
-            "{} of {} agree",
-            count(
-                usize::try_from(verified.sums).unwrap_or(usize::MAX),
-                "checksum"
-            ),
-            count(
-                usize::try_from(verified.bytes).unwrap_or(usize::MAX),
-                "byte"
-            ),
-        )),
-        Err(IoError::Hdf5 { refusal, .. }) => match *refusal {
-            Refusal::NoChecksums => finding
-                .notes
-                .push("it has no checksums: its elements were not compared".to_owned()),
-            refusal @ Refusal::Damaged { .. } => finding.broken = Some(refusal.to_string()),
-            refusal => finding.unreadable = Some(refusal.to_string()),
-        },
-        Err(error) => finding.unreadable = Some(error.to_string()),
-    }
-}
-
-/// Checks the dictionaries of all ranks together. Ranks without a place in the grid are no part of the protocol's set.
-#[cfg(feature = "hdf5")]
-fn of_ranks(finding: &mut Finding, parts: &[dap_protocol::DimData], version: ProtocolVersion) {
-    let versioned = |part: &dap_protocol::DimData| (version, part.clone());
-    let distribution = dist_maps::Distribution::from_dim_data_per_rank(parts);
-    let placed: Vec<_> = match &distribution {
-        Ok(d) => d
-            .targets()
-            .iter()
-            .filter_map(|&rank| parts.get(rank))
-            .map(versioned)
-            .collect(),
-        Err(_) => parts.iter().map(versioned).collect(),
-    };
-    let report = check::set_report(&placed, Strictness::Lenient);
-    finding.violations = report.violations;
-    finding.repairs = report.repairs.iter().map(ToString::to_string).collect();
-    if let (Err(error), true) = (&distribution, finding.violations.is_empty()) {
-        finding.broken = Some(error.to_string());
+    pub(super) fn file(path: &Path, _: Option<String>, _: bool, findings: &mut Vec<Finding>) {
+        let error = CliError::NeedsHdf5 {
+            path: path.to_owned(),
+        };
+        findings.push(Finding {
+            unreadable: Some(error.to_string()),
+            ..Finding::file(path.display().to_string())
+        });
     }
 }
 

@@ -7,6 +7,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use dist_maps::{Distribution, Index, Slice, draw_rgb, draw_svg, draw_text};
 
 use super::Outcome;
+use super::convert::has_folder;
 use super::dist::{Dist, Extents};
 use super::error::CliError;
 use super::source::Source;
@@ -46,16 +47,16 @@ pub(super) struct Args {
 pub(super) struct Described {
     /// Extent of each dimension, as in 8x8
     #[arg(long)]
-    shape: Option<Extents>,
+    pub(super) shape: Option<Extents>,
     /// How the array is distributed, instead of as the file says
     #[arg(long)]
-    dist: Option<Dist>,
+    pub(super) dist: Option<Dist>,
     /// Ranks along each dimension, as in 2x2 [default: chosen by the shape]
     #[arg(long)]
-    grid: Option<Extents>,
+    pub(super) grid: Option<Extents>,
     /// Number of ranks [default: as many as the grid has]
     #[arg(long)]
-    ranks: Option<usize>,
+    pub(super) ranks: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,6 +82,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, CliError> {
     let format = args.format.or(by_name).unwrap_or(Format::Text);
     if format == Format::Png && args.output.is_none() {
         return Err(CliError::Binary);
+    }
+    if let Some(path) = &args.output {
+        has_folder(path)?;
     }
     let given = args.described.distribution(&args.files)?;
     let (plane, axes) = plane(given, args.axes.as_ref())?;

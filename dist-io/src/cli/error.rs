@@ -8,6 +8,8 @@ use dist_io::IoError;
 use dist_maps::{MapError, PlanError};
 use dnpy_format::DnpyError;
 
+use super::{FAILED, INTERRUPTED, USAGE};
+
 /// Why a command failed; its text is what the user reads.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
@@ -47,11 +49,30 @@ pub(super) enum CliError {
         path.display(), path.with_extension("").display()
     )]
     SetName { path: PathBuf },
+    #[cfg_attr(not(feature = "hdf5"), expect(dead_code, reason = "of datasets"))]
+    #[error("{}: {}", path.display(), which(keys))]
+    WhichDataset { path: PathBuf, keys: Vec<String> },
     #[error("{option} is given, but a {target} has no distribution: the array lies whole in it")]
     NoDistribution {
         option: &'static str,
         target: &'static str,
     },
+    #[error("{option} is given, but that is of HDF5 files, and a {target} is to be written")]
+    OfHdf5 {
+        option: &'static str,
+        target: &'static str,
+    },
+    #[error("{}: this is a folder", path.display())]
+    Folder { path: PathBuf },
+    #[error("{}: there is no folder {}", path.display(), folder.display())]
+    NoFolder { path: PathBuf, folder: PathBuf },
+    #[error("{option} is given, which goes with {with}")]
+    Alone {
+        option: &'static str,
+        with: &'static str,
+    },
+    #[error("interrupted: nothing was changed")]
+    Interrupted,
     #[error("{option} is missing: give it, or a file")]
     Missing { option: &'static str },
     #[error("a file and {option} are given, allowed: one of them")]
@@ -68,10 +89,7 @@ pub(super) enum CliError {
     Axes { given: String, ndim: usize },
     #[error("{given} ranks, allowed: {allowed} for this command")]
     TooManyRanks { given: usize, allowed: usize },
-    #[cfg_attr(not(feature = "hdf5"), expect(dead_code, reason = "of chunks"))]
-    #[error(
-        "a budget of {given} bytes, needed: {needed}, for a row of chunks and one of them decoded"
-    )]
+    #[error("a budget of {given} bytes, needed: {needed}, for whole chunks")]
     Budget { given: u64, needed: u64 },
     #[error("{element} has no place in a file of this kind")]
     NoType { element: ElementType },
@@ -94,16 +112,70 @@ impl CliError {
         }
     }
 
-    /// Whether the command line is wrong, whatever the files hold.
-    pub(super) fn is_usage(&self) -> bool {
-        matches!(
-            self,
-            Self::SetName { .. }
-                | Self::NoDistribution { .. }
-                | Self::Missing { .. }
-                | Self::FileAnd { .. }
-                | Self::SeveralArrays { .. }
-                | Self::Binary
-        )
+    /// What the user can do about it, where the error alone does not say it.
+    pub(super) fn next_step(&self) -> Option<String> {
+        Some(match self {
+            Self::NoFolder { folder, .. } => format!("mkdir -p {}", folder.display()),
+            Self::Folder { path } => format!(
+                "name a file in it, or the beginning of the names of a set, as in {}",
+                path.join("part").display()
+            ),
+            Self::Budget { needed, .. } => format!("give --budget {needed}, or smaller chunks"),
+            Self::WhichDataset { path, keys } => {
+                let key = keys.first()?;
+                format!("name one, as in {}:/{key}", path.display())
+            }
+            Self::UnknownFile { .. } => {
+                "dap --help lists the files that it knows, and how they are named".to_owned()
+            }
+            #[cfg(feature = "hdf5")]
+            Self::Io(IoError::Hdf5 { path, refusal, .. }) => {
+                use dist_io::Refusal as R;
+                let path = path.display();
+                match &**refusal {
+                    R::KeyExists => {
+                        format!("write under another key, as in {path}:/new, or to another file")
+                    }
+                    R::MissingKey { .. } | R::NotADataset { .. } => {
+                        format!("dap show {path} lists the datasets that are in it")
+                    }
+                    R::Locked { .. } => "try again when that program is done".to_owned(),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
     }
+
+    /// The exit status of a command that fails so.
+    pub(super) fn status(&self) -> u8 {
+        match self {
+            Self::Interrupted => INTERRUPTED,
+            // the command line is wrong, whatever the files hold
+            Self::SetName { .. }
+            | Self::NoDistribution { .. }
+            | Self::Missing { .. }
+            | Self::OfHdf5 { .. }
+            | Self::Alone { .. }
+            | Self::Folder { .. }
+            | Self::FileAnd { .. }
+            | Self::SeveralArrays { .. }
+            | Self::Binary => USAGE,
+            _ => FAILED,
+        }
+    }
+}
+
+/// How many datasets there are instead of one, and some of them by name.
+fn which(keys: &[String]) -> String {
+    const SHOWN: usize = 8;
+    if keys.is_empty() {
+        return "no dataset is in it".to_owned();
+    }
+    let shown = keys[..keys.len().min(SHOWN)].join(", ");
+    let more = if keys.len() > SHOWN { ", …" } else { "" };
+    format!(
+        "{} datasets are in it ({shown}{more}), allowed: one",
+        keys.len()
+    )
 }

@@ -1,33 +1,38 @@
 //! The command `dap`: one subcommand a file. Each makes its whole answer before a byte of it is printed.
 
+mod boxes;
 mod check;
 mod convert;
 mod dist;
 mod draw;
 mod error;
-#[cfg_attr(
-    not(feature = "hdf5"),
-    allow(dead_code, reason = "chunks are of datasets")
-)]
+mod mapping;
 mod pieces;
 mod place;
 mod plan;
+mod progress;
+mod repack;
 mod shell;
 mod show;
 mod source;
+mod storage;
 mod text;
+mod transfer;
+mod write;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use error::CliError;
-
 /// Exit status of a command that failed; `dap check` has statuses of its own.
 const FAILED: u8 = 1;
 /// Exit status of a command line that is none: that of `sysexits.h`, which `dap check` never gives.
 const USAGE: u8 = 64;
+/// Exit status where the answer could not be written: that of `sysexits.h` too.
+const UNWRITTEN: u8 = 74;
+/// Exit status of a command that the user has ended: that of shells.
+const INTERRUPTED: u8 = 130;
 
 /// Distributed arrays in files: what they are, whether they keep to the Distributed Array Protocol, and from one form to another.
 #[derive(Debug, Parser)]
@@ -42,7 +47,8 @@ Files:
   whole.npy           an array in one piece
   part_0.dnpy ...     the parts of an array, one a rank; those with one prefix are one set
   run/part            a set by its prefix: run/part.manifest.json, or run/part_0.dnpy and so on
-  all.h5:/heat        an HDF5 dataset (a dap built with the feature hdf5)
+  all.h5:/heat        an HDF5 dataset, virtual ones too (a dap built with the feature hdf5)
+  all.h5              the one under the key `buffer`, or the only one; for show and check all of them
 
 Distributions (--dist), a letter for each dimension, commas between; missing ones mean n:
   n                   not distributed
@@ -52,7 +58,8 @@ Distributions (--dist), a letter for each dimension, commas between; missing one
   c  c:64  bc64       single elements, or blocks of 64, dealt to the ranks in turn
   b+1  b+1p           blocks that store one element of each neighbour too; p wraps around
 
-Exit status: 0, or 1 on failure, 64 for a wrong command line; dap check has its own.";
+Exit status: 0, or 1 on failure, 64 for a wrong command line, 74 where the answer cannot be written,
+130 when interrupted; dap check has its own.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -60,6 +67,7 @@ enum Verb {
     Check(check::Args),
     Draw(draw::Args),
     Convert(convert::Args),
+    Repack(repack::Args),
     Plan(plan::Args),
     Completions(shell::CompletionsArgs),
     Man(shell::ManArgs),
@@ -97,20 +105,25 @@ pub(crate) fn main() -> ExitCode {
         Verb::Check(args) => Ok(check::run(&args)),
         Verb::Draw(args) => draw::run(&args),
         Verb::Convert(args) => convert::run(&args),
+        Verb::Repack(args) => repack::run(&args),
         Verb::Plan(args) => plan::run(&args),
         Verb::Completions(args) => Ok(shell::completions(&args)),
         Verb::Man(args) => shell::man(&args),
     };
-    let outcome = outcome.and_then(|outcome| {
-        print(&outcome.text).map_err(CliError::os("write", "the standard output"))?;
-        Ok(outcome.status)
-    });
     match outcome {
-        Ok(status) => ExitCode::from(status),
+        Ok(outcome) => match print(&outcome.text) {
+            Ok(()) => ExitCode::from(outcome.status),
+            Err(error) => {
+                progress::note(format_args!("write the standard output: {error}"));
+                ExitCode::from(UNWRITTEN)
+            }
+        },
         Err(error) => {
-            // as above
-            let _ = writeln!(io::stderr(), "dap: {error}");
-            ExitCode::from(if error.is_usage() { USAGE } else { FAILED })
+            progress::note(&error);
+            if let Some(step) = error.next_step() {
+                progress::note(format_args!("next: {step}"));
+            }
+            ExitCode::from(error.status())
         }
     }
 }

@@ -178,6 +178,18 @@ fn cut(dim: &DimDict, map: &DimMap, range: Range<usize>) -> Result<DimDict, MapE
     Ok(DimDict::unstructured(size, 3, 1, indices, false)?)
 }
 
+/// A part of which only some of the positions along one axis are left.
+pub(super) fn cut_axis(
+    dim_data: &DimData,
+    axis: usize,
+    range: Range<usize>,
+) -> Result<DimData, MapError> {
+    let mut dims = dim_data.dims().to_vec();
+    let map = map_from_dim_dict(&dims[axis])?;
+    dims[axis] = cut(&dims[axis], &map, range)?;
+    Ok(DimData::new(dims))
+}
+
 /// The dictionaries of an array that lies whole in one place.
 pub(super) fn whole(shape: &[u64]) -> Result<DimData, MapError> {
     let dims = shape.iter().map(|&size| DimDict::whole(size));

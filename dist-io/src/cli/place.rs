@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
@@ -97,11 +98,12 @@ pub(super) fn one_input(arguments: &[OsString]) -> Result<Place, CliError> {
 
 /// Prefix and rank of `<prefix>_<rank>.dnpy`.
 fn numbered(path: &Path) -> Option<(PathBuf, usize)> {
-    let name = path.file_name()?.to_str()?.strip_suffix(".dnpy")?;
-    let (stem, rank) = name.rsplit_once('_')?;
-    let digits = rank.bytes().all(|byte| byte.is_ascii_digit());
-    let rank = rank.parse().ok().filter(|_| digits)?;
-    Some((path.with_file_name(stem), rank))
+    let name = path.file_name()?.as_bytes().strip_suffix(b".dnpy")?;
+    let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit());
+    let (stem, rank) = name.split_at(name.len() - digits.count());
+    let stem = stem.strip_suffix(b"_")?;
+    let rank = str::from_utf8(rank).ok()?.parse().ok()?;
+    Some((path.with_file_name(OsStr::from_bytes(stem)), rank))
 }
 
 fn input(argument: &OsStr) -> Place {
@@ -134,8 +136,9 @@ fn first_bytes(path: &Path) -> [u8; 8] {
 
 /// The prefix of `<prefix>.manifest.json`.
 fn of_manifest(path: &Path) -> Option<PathBuf> {
-    let stem = path.file_name()?.to_str()?.strip_suffix(".manifest.json")?;
-    Some(path.with_file_name(stem))
+    let name = path.file_name()?.as_bytes();
+    let stem = name.strip_suffix(b".manifest.json")?;
+    Some(path.with_file_name(OsStr::from_bytes(stem)))
 }
 
 fn by_name(path: &Path) -> Option<Place> {
@@ -148,23 +151,68 @@ fn by_name(path: &Path) -> Option<Place> {
     }
 }
 
-/// `FILE:KEY`, where the file is there or is named as HDF5 files are.
+/// `FILE:KEY`, where the file is there or is named as HDF5 files are. The file's name need not be text, the key is.
 fn dataset(argument: &OsStr) -> Option<Place> {
-    let argument = argument.to_str()?;
+    let bytes = argument.as_bytes();
     // keys may have colons too
-    let (path, key) = argument.match_indices(':').find_map(|(at, _)| {
-        let path = PathBuf::from(&argument[..at]);
+    let mut colons = (0..bytes.len()).filter(|&at| bytes[at] == b':');
+    let (path, key) = colons.find_map(|at| {
+        let path = PathBuf::from(OsString::from_vec(bytes[..at].to_vec()));
         let named = matches!(by_name(&path), Some(Place::Hdf5 { .. }));
-        (named || path.is_file()).then(|| (path, &argument[at + 1..]))
+        (named || path.is_file()).then(|| (path, &bytes[at + 1..]))
     })?;
-    let key = key.trim_start_matches('/');
+    let key = str::from_utf8(key).ok()?.trim_start_matches('/');
     let key = (!key.is_empty()).then(|| key.to_owned());
     Some(Place::Hdf5 { path, key })
+}
+
+/// The datasets that an HDF5 file, or a group of it, holds: what `FILE` and `FILE:GROUP` stand for where several arrays may be
+/// named. A key of anything else is returned as it is.
+#[cfg(feature = "hdf5")]
+pub(super) fn datasets(path: &Path, key: Option<String>) -> Result<Vec<String>, CliError> {
+    let Some(key) = key else {
+        return Ok(dist_io::datasets_hdf5(path)?);
+    };
+    let is_group = |error: &dist_io::IoError| {
+        matches!(error, dist_io::IoError::Hdf5 { refusal, .. }
+            if matches!(&**refusal, dist_io::Refusal::NotADataset { kind } if kind == "group"))
+    };
+    match dist_io::inspect_hdf5(path, &key) {
+        Err(error) if is_group(&error) => {
+            let inside = format!("{}/", key.trim_end_matches('/'));
+            let mut keys = dist_io::datasets_hdf5(path)?;
+            keys.retain(|key| key.starts_with(&inside));
+            Ok(if keys.is_empty() { vec![key] } else { keys })
+        }
+        _ => Ok(vec![key]),
+    }
+}
+
+/// The dataset that is meant where an HDF5 file is named without a key: the one under `DistArray`'s key, or else the only one.
+#[cfg(feature = "hdf5")]
+pub(super) fn the_key(path: &Path) -> Result<String, CliError> {
+    let mut keys = dist_io::datasets_hdf5(path)?;
+    if keys.iter().any(|key| key == dist_io::DEFAULT_KEY) {
+        return Ok(dist_io::DEFAULT_KEY.to_owned());
+    }
+    match (keys.pop(), keys.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (last, _) => {
+            keys.extend(last);
+            Err(CliError::WhichDataset {
+                path: path.to_owned(),
+                keys,
+            })
+        }
+    }
 }
 
 /// Where an array is to be written, by its name alone.
 pub(super) fn output(argument: &OsStr) -> Result<Place, CliError> {
     let path = PathBuf::from(argument);
+    if argument.as_bytes().ends_with(b"/") {
+        return Err(CliError::Folder { path });
+    }
     match dataset(argument).or_else(|| by_name(&path)) {
         Some(Place::Parts(_)) => Err(CliError::SetName { path }),
         Some(place) => Ok(place),

@@ -5,27 +5,33 @@ use std::fmt::Write as _;
 
 use clap::Args as ClapArgs;
 use dap_protocol::ElementType;
+use dist_io::Direction;
 use dist_maps::{Distribution, Explanation, Redistribution};
 
 use super::Outcome;
 use super::dist::{Dist, Extents, element};
+use super::draw::Described;
 use super::error::CliError;
 use super::source::Source;
 use super::text::{axis, count, table, times};
+use super::transfer::Transfer;
 
 /// Ranks whose pairs are looked at, and ranks whose pairs are printed.
 const RANKS: usize = 4096;
 const PRINTED: usize = 12;
 
-/// Show what a redistribution would send: messages and bytes between ranks, and the memory that it takes.
+/// Show what a redistribution would send, or what ranks would read from one file or write to it.
 ///
-/// From a file as it was saved, or from a shape and a distribution, to another distribution. Nothing is read but headers.
+/// From a file as it was saved, or from a shape and a distribution, to another distribution: messages and bytes between ranks, and
+/// the memory that it takes. With --read or --write, between one file and the ranks: bytes and requests of each, and whether they go
+/// to the file by themselves or exchange elements first. Nothing is read but headers.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   dap plan --shape 8x8 --from b,n --from-ranks 2 --dist n,b --ranks 2
   dap plan run/part --dist c:64,n --ranks 8
-  dap plan whole.npy --from b --from-ranks 4 --dist b,b --grid 2x2")]
+  dap plan whole.npy --from b --from-ranks 4 --dist b,b --grid 2x2
+  dap plan --shape 1000x1000 --dist c:64,c:64 --ranks 4 --write --chunk 100x100")]
 pub(super) struct Args {
     /// A file, the parts of a set, or the prefix of one
     #[arg(value_name = "FILE")]
@@ -42,9 +48,9 @@ pub(super) struct Args {
     /// Number of ranks before [default: as many as the grid has]
     #[arg(long)]
     from_ranks: Option<usize>,
-    /// How the array is distributed after
+    /// How the array is distributed after, or in memory [default with --read and --write: as the file says]
     #[arg(long)]
-    dist: Dist,
+    dist: Option<Dist>,
     /// Ranks along each dimension after
     #[arg(long)]
     grid: Option<Extents>,
@@ -57,13 +63,20 @@ pub(super) struct Args {
     /// Fill padding too
     #[arg(long)]
     padding: bool,
+    #[command(flatten)]
+    transfer: Transfer,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, CliError> {
+    if let Some(direction) = args.transfer.direction()? {
+        return args.transfer(direction);
+    }
+    let dist = args.dist.as_ref();
+    let dist = dist.ok_or(CliError::Missing { option: "--dist" })?;
     let (before, held) = args.before()?;
     let element = args.element.or(held).unwrap_or(ElementType::F64);
     let shape = before.global_shape().to_vec();
-    let after = args.dist.build(&shape, args.grid.as_ref(), args.ranks)?;
+    let after = dist.build(&shape, args.grid.as_ref(), args.ranks)?;
     for ranks in [before.ranks(), after.ranks()] {
         if ranks > RANKS {
             return Err(CliError::TooManyRanks {
@@ -102,6 +115,33 @@ pub(super) fn run(args: &Args) -> Result<Outcome, CliError> {
 }
 
 impl Args {
+    /// What the ranks would read from one file, or write to it.
+    fn transfer(&self, direction: Direction) -> Result<Outcome, CliError> {
+        let source = match &self.files[..] {
+            [] => None,
+            files => Some(Source::open(files)?),
+        };
+        let described = Described {
+            shape: self.shape.clone(),
+            dist: self.dist.clone(),
+            grid: self.grid.clone(),
+            ranks: self.ranks,
+        };
+        let distribution = described.distribution(&self.files)?;
+        if distribution.ranks() > RANKS {
+            return Err(CliError::TooManyRanks {
+                given: distribution.ranks(),
+                allowed: RANKS,
+            });
+        }
+        let held = source.as_ref().map(Source::element);
+        let element = self.element.or(held).unwrap_or(ElementType::F64);
+        let text = self
+            .transfer
+            .explain(direction, &distribution, element, source.as_ref())?;
+        Ok(text.into())
+    }
+
     /// The distribution before, and the elements of the file.
     fn before(&self) -> Result<(Distribution, Option<ElementType>), CliError> {
         let described =

@@ -81,13 +81,13 @@ fn unreadable(name: &str, error: &dyn std::error::Error) -> String {
     }
 }
 
-/// The datasets of an HDF5 file that is named without a key.
+/// The datasets of an HDF5 file that is named without a key, or of a group.
 #[cfg(feature = "hdf5")]
 fn datasets(place: Place) -> Result<Vec<Place>, CliError> {
-    let Place::Hdf5 { path, key: None } = place else {
+    let Place::Hdf5 { path, key } = place else {
         return Ok(vec![place]);
     };
-    let keys = dist_io::datasets_hdf5(&path)?.into_iter();
+    let keys = super::place::datasets(&path, key)?.into_iter();
     Ok(keys
         .map(|key| Place::Hdf5 {
             path: path.clone(),
@@ -195,6 +195,9 @@ fn describe(source: &Source, all: bool) -> Result<String, CliError> {
         #[cfg(feature = "hdf5")]
         Source::Hdf5 { reader, .. } => reader.info().dim_data.as_ref().map(Vec::len),
     };
+    for line in beside(source) {
+        let _ = writeln!(text, "  {line}");
+    }
     if ranks.is_some() {
         for (number, dist) in distribution.axes().iter().enumerate() {
             let _ = writeln!(text, "  axis {number}  {}", axis(dist));
@@ -263,7 +266,9 @@ fn kind(source: &Source) -> String {
                     format!("contiguous, from byte {at} on")
                 }
                 Storage::Contiguous { offset: None } => "contiguous, never written".to_owned(),
-                Storage::Chunked { chunk } => format!("in chunks of {}", times(chunk)),
+                Storage::Chunked { chunk } => {
+                    format!("in chunks of {}{}", times(chunk), filters(info))
+                }
                 Storage::Compact => "compact".to_owned(),
                 Storage::Virtual => "virtual".to_owned(),
                 Storage::External => "in other files".to_owned(),
@@ -283,6 +288,83 @@ fn kind(source: &Source) -> String {
             };
             format!("HDF5 dataset, {order}{storage}{saved}")
         }
+    }
+}
+
+/// What goes with the elements: names of codes, attributes.
+fn beside(source: &Source) -> Vec<String> {
+    match source {
+        #[cfg(feature = "hdf5")]
+        Source::Hdf5 { reader, .. } => {
+            let info = reader.info();
+            let mut lines = Vec::new();
+            if !info.members.is_empty() {
+                let codes = info.members.iter();
+                let codes: Vec<String> = codes
+                    .map(|(name, code)| format!("{name} = {code}"))
+                    .collect();
+                lines.push(format!("codes   {}", excerpt(&codes.join(", "))));
+            }
+            for (name, value) in &info.attributes {
+                lines.push(format!("attr    {name} = {}", attribute(value)));
+            }
+            lines
+        }
+        Source::Npy { .. } | Source::Set { .. } => Vec::new(),
+    }
+}
+
+/// The filters of chunks, behind a comma each.
+#[cfg(feature = "hdf5")]
+fn filters(info: &dist_io::DatasetInfo) -> String {
+    let mut text = String::new();
+    for filter in &info.filters {
+        text.push_str(", ");
+        text.push_str(filter);
+        if let ("deflate", Some(level)) = (filter.as_str(), info.deflate) {
+            // writing to a string cannot fail
+            let _ = write!(text, " {level}");
+        }
+    }
+    text
+}
+
+/// The value of an attribute in one line.
+#[cfg(feature = "hdf5")]
+fn attribute(value: &dist_io::AttributeValue) -> String {
+    use dist_io::{AttributeNumbers as N, AttributeValue as A};
+
+    excerpt(&match value {
+        A::Text(text) => format!("{text:?}"),
+        A::Integer(n) => n.to_string(),
+        A::Unsigned(n) => n.to_string(),
+        A::Real(n) => n.to_string(),
+        A::Single(n) => n.to_string(),
+        A::Bool(b) => b.to_string(),
+        A::Texts(texts) => format!("{texts:?}"),
+        A::Array { shape, values } => {
+            let values = match values {
+                N::Integer(all) => format!("{all:?}"),
+                N::Unsigned(all) => format!("{all:?}"),
+                N::Real(all) => format!("{all:?}"),
+                N::Single(all) => format!("{all:?}"),
+                N::Bool(all) => format!("{all:?}"),
+                _ => String::new(),
+            };
+            format!("{} of {values}", times(shape))
+        }
+        A::Other(kind) => format!("({kind})"),
+        _ => "(of a kind of its own)".to_owned(),
+    })
+}
+
+/// The beginning of what is long.
+#[cfg(feature = "hdf5")]
+fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 72;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -53,3 +53,38 @@ fn from_a_file_to_more_ranks() {
     .ok();
     assert!(same.contains("\n0 messages\n"), "{same}");
 }
+
+/// The words of every line.
+fn words(text: &str) -> Vec<Vec<&str>> {
+    text.lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect()
+}
+
+#[test]
+fn between_ranks_and_one_file() {
+    let folder = temporary();
+    let dealt = "plan --shape 4x6 --dist n,c:2 --ranks 2 --write";
+    let text = dap(folder.path(), dealt).ok();
+    let first = "write 4 x 6 of 8 bytes, contiguous (192 bytes), by 2 ranks: direct, ";
+    assert!(text.starts_with(first), "{text}");
+    // columns 0, 1, 4 and 5, and columns 2 and 3: two runs a row, and one
+    let lines = words(&text);
+    assert_eq!(lines[2], ["0", "128", "0", "0", "128", "8"], "{text}");
+    assert_eq!(lines[3], ["1", "64", "0", "0", "64", "4"], "{text}");
+    let text = dap(
+        folder.path(),
+        "plan --shape 4x6 --dist b --ranks 2 --write --chunk 2x3 --element f32",
+    )
+    .ok();
+    assert!(text.contains("chunked by 2 x 3 (96 bytes)"), "{text}");
+    assert_eq!(words(&text)[3], ["1", "48", "0", "0", "48", "2"], "{text}");
+    // what is read is padding too, and from a file as it was saved
+    save_parts(folder.path(), &four());
+    let text = dap(folder.path(), "plan part --read").ok();
+    assert!(
+        text.starts_with("read 8 x 6 of 8 bytes, contiguous"),
+        "{text}"
+    );
+    assert_eq!(words(&text)[2][..2], ["0", "120"], "{text}");
+}

@@ -1,6 +1,8 @@
 //! Files to work on, and the command to work on them with.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -35,11 +37,14 @@ impl Run {
 
 /// Runs `dap` with arguments between spaces, in a folder, so that its output names files as they are named here.
 pub fn dap(folder: &Path, arguments: &str) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_dap"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dap"));
+    run(command
         .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .expect("dap runs");
+        .current_dir(folder))
+}
+
+fn run(command: &mut Command) -> Run {
+    let output = command.output().expect("dap runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let Output {
         status,
@@ -130,4 +135,22 @@ pub fn files(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// Runs `dap` with arguments that need not be text.
+pub fn dap_of(folder: &Path, arguments: &[&OsStr]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dap"));
+    run(command.args(arguments).current_dir(folder))
+}
+
+/// `sparse.npy`: zeros, of which the disk has nothing.
+pub fn save_sparse(folder: &Path, shape: [u64; 2], is_fortran: bool) {
+    let order = if is_fortran { "True" } else { "False" };
+    let [rows, columns] = shape;
+    let head =
+        format!("{{'descr': '<f8', 'fortran_order': {order}, 'shape': ({rows}, {columns}), }}");
+    let mut file = File::create(folder.join("sparse.npy")).unwrap();
+    file.write_all(b"\x93NUMPY\x01\x00\x76\x00").unwrap();
+    writeln!(file, "{head:117}").unwrap();
+    file.set_len(128 + rows * columns * 8).unwrap();
 }
