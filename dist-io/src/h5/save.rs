@@ -309,6 +309,10 @@ impl SaveHdf5 {
             let words = bytes.to_mut().chunks_exact_mut(element.word_size());
             words.for_each(<[u8]>::reverse);
         }
+        let plan = match &begun.room {
+            Room::Places(_) => plan.with_plain_chunks()?,
+            _ => plan,
+        };
         let made_here = made.as_ref().map(|(_, dataset)| dataset);
         let file = Path::new(OsStr::from_bytes(&begun.path));
         let to = (file, begun.room, made_here);
