@@ -71,7 +71,8 @@ pub fn run<C: Communicator>(bench: &mut Bench<'_, C>, rows: u64) {
     });
     for batch in all() {
         let (batch, corner) = batch.expect("a chunk");
-        assert_eq!(batch.data()[0], numbered(corner[0] * COLUMNS + corner[1]));
+        let first = numbered(corner[0] * COLUMNS + corner[1]);
+        assert_eq!(batch.data()[..1], [first]);
     }
     site.remove(&[OURS, RAW]);
 }

@@ -151,7 +151,7 @@ impl Case {
             bytes: self.plan.total_bytes(),
             before: &mut || {},
             limit: &mut || {
-                let mut fresh = vec![0_u8; bytes(&self.part).len()];
+                let mut fresh = raw::fresh(bytes(&self.part).len());
                 raw::read(&site.file(RAW), &self.pieces, &mut fresh);
                 Box::new(fresh)
             },

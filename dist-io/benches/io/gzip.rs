@@ -101,7 +101,7 @@ fn in_threads(
         let threads: Vec<_> = shares
             .map(|share| scope.spawn(move || work(share)))
             .collect();
-        let done = threads.into_iter().map(|thread| thread.join());
+        let done = threads.into_iter().map(thread::ScopedJoinHandle::join);
         done.flat_map(|done| done.expect("coded")).collect()
     })
 }

@@ -50,7 +50,9 @@ impl<C: Communicator> Site<'_, C> {
     /// Removes files, and those of virtual datasets in them. Collective.
     pub fn remove(&self, names: &[&str]) {
         if self.comm.rank() == 0 {
-            names.iter().for_each(|name| remove(&self.file(name)));
+            for name in names {
+                remove(&self.file(name));
+            }
         }
         self.comm.barrier().expect("barrier");
     }

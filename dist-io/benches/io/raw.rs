@@ -7,6 +7,7 @@ use std::path::Path;
 
 use dist_comm::Communicator;
 use dist_io::IoPlan;
+use large_pages::prefer_large_pages;
 
 /// Bytes that are neighbours in a file and in a rank's buffer: where they begin in the file, and which they are of the buffer.
 pub type Piece = (u64, Range<usize>);
@@ -42,6 +43,13 @@ pub fn save(comm: &impl Communicator, path: &Path, len: u64, pieces: &[Piece], b
         sync_folder(path);
     }
     comm.barrier().expect("barrier");
+}
+
+/// Memory that nobody has touched, in large pages, as what is loaded has it.
+pub fn fresh(len: usize) -> Vec<u8> {
+    let mut fresh = vec![0; len];
+    prefer_large_pages(&mut fresh);
+    fresh
 }
 
 /// Reads pieces. Local.

@@ -43,7 +43,7 @@ pub fn run<C: Communicator>(bench: &mut Bench<'_, C>, rows: u64) {
         bytes: len,
         before: &mut || {},
         limit: &mut || {
-            let mut fresh = vec![0_u8; bytes(&part).len()];
+            let mut fresh = raw::fresh(bytes(&part).len());
             raw::read(&site.file(RAW), &pieces, &mut fresh);
             Box::new(fresh)
         },
