@@ -175,7 +175,7 @@ if wanted io; then
     [ -z "$python" ] || "$python" -c 'import h5py' 2>/dev/null || "$venv/bin/pip" install -q h5py >>"$out/pip.log" 2>&1
     [ -n "$python" ] && "$python" -c 'import h5py' 2>/dev/null || { absent h5py "pip could not install it"; h5py=; }
     "${MPIRUN[@]}" -n 1 /usr/bin/python3 -c 'import h5py; assert h5py.get_config().mpi' 2>/dev/null || { absent "h5py with parallel HDF5" python3-h5py-mpi; h5py_mpi=; }
-    absent Legate "not installed here, see BENCHMARKS.md"
+    absent Legate "its package needs the library of a GPU driver"
     if have_hdf5; then
         io_bench=$(binary dist-io io)
         dap=$(dirname "$(dirname "$io_bench")")/dap

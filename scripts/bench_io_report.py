@@ -110,8 +110,8 @@ def main(folder):
         if peer.get("peak_bytes"):
             above = (peer["peak_bytes"] - peer["budget_bytes"]) / 2**20
             print(f"{peer['peer']}: {peer['peak_bytes'] / 2**20:.1f} MiB at most, {above:.1f} MiB above its budget")
-    for line in missing:
-        print(f"missing: {line['missing']} ({line['why']})")
+    for line in dict.fromkeys(f"missing: {line['missing']} ({line['why']})" for line in missing):
+        print(line)
     medians = [{"case": c, "where": w, "ranks": r, "what": what, "median_ns": median(times), "times_ns": times}
                for (c, w, r), both in sorted(found.items()) for what, times in sorted(both.items())]
     (folder / "results.json").write_text(json.dumps({"ours": medians, "peers": peers, "missing": missing}, indent=1) + "\n")
