@@ -11,7 +11,12 @@ BUDGET_SECONDS = float(os.environ.get("PEER_BUDGET", "5"))
 
 
 def median_seconds(work, comm=None, before=None, repetitions=REPETITIONS):
-    """Median time of `work()`: with ranks, from the first one's start to the last one's end.
+    """Median time of `work()`, as `all_seconds` measures it."""
+    return float(np.median(all_seconds(work, comm, before, repetitions)))
+
+
+def all_seconds(work, comm=None, before=None, repetitions=REPETITIONS):
+    """Times of `work()`: with ranks, from the first one's start to the last one's end.
 
     One call warms up. All ranks of a node read the same monotonic clock. A slow case stops early, at the
     same repetition on every rank.
@@ -33,21 +38,24 @@ def median_seconds(work, comm=None, before=None, repetitions=REPETITIONS):
             times.append(end - start)
         if len(times) >= 3 and sum(times) > BUDGET_SECONDS:
             break
-    return float(np.median(times))
+    return times
 
 
 def report(group, case, peer, seconds, nbytes, correct=None, comm=None):
-    """Prints a measurement; `peer` "limit: …" is what the hardware allows."""
+    """Prints a measurement, of one time or of several; `peer` "limit: …" is what the hardware allows."""
     if comm is not None and comm.Get_rank() != 0:
         return
+    times = np.atleast_1d(seconds)
     line = {
         "group": group,
         "case": case,
         "peer": peer,
-        "median_ns": round(seconds * 1e9, 1),
+        "median_ns": round(float(np.median(times)) * 1e9, 1),
         "bytes": int(nbytes),
         "ranks": 1 if comm is None else comm.Get_size(),
     }
+    if len(times) > 1:
+        line["range_ns"] = [round(float(time) * 1e9, 1) for time in (times.min(), times.max())]
     if correct is not None:
         line["correct"] = bool(correct)
     print(json.dumps(line), flush=True)

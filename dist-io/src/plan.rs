@@ -147,6 +147,42 @@ impl IoPlan {
         self
     }
 
+    /// The same plan for chunks that have their places in the file and go through no filter: ranks that share one may each move their
+    /// own elements of it. They do where these are contiguous in long runs.
+    ///
+    /// ```
+    /// use dist_io::{Direction, FileLayout, IoPlan, Strategy};
+    /// use dist_maps::Distribution;
+    ///
+    /// // rows of 32 KiB, dealt to two ranks, in chunks of 4 rows
+    /// let dealt = Distribution::over(2).shape([8, 4096]).cyclic(0).build()?;
+    /// let plan = IoPlan::new(&dealt, 8, FileLayout::Chunked { chunk: vec![4, 4096] }, Direction::Write)?;
+    /// assert_eq!(plan.strategy(), Strategy::TwoPhase);
+    /// assert_eq!(plan.with_plain_chunks()?.strategy(), Strategy::Direct);
+    /// # Ok::<(), dist_io::IoError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`IoError::Map`].
+    pub fn with_plain_chunks(mut self) -> Result<Self, IoError> {
+        if let (survey::Why::SharedChunks, FileLayout::Chunked { chunk }) = (self.why, &self.layout)
+        {
+            let extent = self.extent();
+            let mean = survey::run_in_chunks(&self.distribution, self.item_size, chunk, extent)?;
+            if mean >= LONG_RUN {
+                self.why = survey::Why::LongParts { mean };
+                self.strategy = self.why.strategy();
+            }
+        }
+        Ok(self)
+    }
+
+    /// Whether ranks move parts of chunks that others have elements of too.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn shares_chunks(&self) -> bool {
+        matches!(self.why, survey::Why::LongParts { .. })
+    }
+
     /// How the ranks share the work; the same on all of them.
     #[must_use]
     pub fn strategy(&self) -> Strategy {
@@ -206,11 +242,15 @@ impl IoPlan {
     /// # Errors
     /// When there is no such rank.
     pub fn part(&self, rank: usize) -> Result<FilePart, IoError> {
-        let extent = match self.direction {
+        self.part_of(&self.distribution, rank, self.extent())
+    }
+
+    /// What is meant of a rank's own elements.
+    fn extent(&self) -> Extent {
+        match self.direction {
             Direction::Read => Extent::Stored,
             Direction::Write => Extent::Owned,
-        };
-        self.part_of(&self.distribution, rank, extent)
+        }
     }
 
     /// What a rank reads from the file or writes to it: its own elements, or its slab (positions count from the start of the
@@ -270,15 +310,10 @@ impl IoPlan {
         let FileLayout::Chunked { chunk } = &self.layout else {
             return Ok(Chunks::none());
         };
-        match (self.strategy, self.direction) {
-            (Strategy::TwoPhase, _) => Chunks::of(&self.slabs, rank, chunk, Extent::Owned),
-            (Strategy::Direct, Direction::Write) => {
-                Chunks::of(&self.distribution, rank, chunk, Extent::Owned)
-            }
+        match self.strategy {
+            Strategy::TwoPhase => Chunks::of(&self.slabs, rank, chunk, Extent::Owned),
             // communication padding lies in the chunks of other ranks
-            (Strategy::Direct, Direction::Read) => {
-                Chunks::of(&self.distribution, rank, chunk, Extent::Stored)
-            }
+            Strategy::Direct => Chunks::of(&self.distribution, rank, chunk, self.extent()),
         }
     }
 

@@ -259,7 +259,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 struct SaveLock {
     path: PathBuf,
     file: File,
-    target: PathBuf,
+    /// What it is held as.
+    own: (PathBuf, ThreadId),
 }
 
 /// The targets that this process has locked, and by which thread: one that waits for itself waits for ever.
@@ -289,9 +290,8 @@ impl SaveLock {
                 .map_err(PublishError::os("make a lock beside it"))?;
             match locked(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(true) if is_at(&file, &path) => {
-                    held().push(own);
-                    let target = target.to_owned();
-                    return Ok(Self { path, file, target });
+                    held().push(own.clone());
+                    return Ok(Self { path, file, own });
                 }
                 // the one who had it has removed it
                 Ok(true) => continue,
@@ -315,7 +315,8 @@ impl Drop for SaveLock {
             let _ = fs::remove_file(&self.path);
         }
         let mut held = held();
-        if let Some(at) = held.iter().position(|(target, _)| *target == self.target) {
+        // the next one may have it already
+        if let Some(at) = held.iter().position(|held| *held == self.own) {
             held.swap_remove(at);
         }
     }

@@ -14,7 +14,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dist-comm", &["large-pages"]),
     (
         "dist-io",
-        &["dap-protocol", "dist-comm", "dist-maps", "dnpy-format"],
+        &[
+            "dap-protocol",
+            "dist-comm",
+            "dist-maps",
+            "dnpy-format",
+            "large-pages",
+        ],
     ),
     ("dist-maps", &["dap-protocol", "large-pages"]),
     ("dnpy-format", &["dap-protocol", "dist-maps", "large-pages"]),

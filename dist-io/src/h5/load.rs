@@ -14,7 +14,7 @@ use super::mpio;
 use super::source::{Source, TURNS, is_changed};
 use super::together::same;
 use super::{DEFAULT_KEY, Refusal, Way, metadata};
-use crate::execute::room;
+use crate::execute::{room, zeroed};
 use crate::{IoError, IoReport};
 
 /// Which part of a dataset every rank gets.
@@ -203,11 +203,61 @@ impl LoadHdf5 {
         Ok(self.loaded(wanted.into(), comm)?.0)
     }
 
+    /// As [`load`](Self::load), into memory that is there, so that no new memory is asked of the system for every step of a series; what
+    /// the rank's part is. Collective.
+    ///
+    /// `elements` is as long as the part, which lies in it in C order, padding included. After an error it holds anything.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and [`IoError::Agreed`] where a rank's `elements` have another length.
+    ///
+    /// ```
+    /// use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
+    /// use dist_comm::SingleComm;
+    /// use dist_io::{LoadHdf5, SaveHdf5, Wanted};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("numbers.h5");
+    /// let (alone, whole) = (SingleComm::new(), DimData::new(vec![DimDict::whole(3)?]));
+    /// let mut room = [0_i32; 3];
+    /// for step in 0..3 {
+    ///     let key = step.to_string();
+    ///     let numbers = DistBuffer::new(whole.clone(), HostArray::new(vec![3], vec![step; 3])?)?;
+    ///     SaveHdf5::new(&path).key(&key).save(&numbers, &alone)?;
+    ///     let part = LoadHdf5::new(&path).key(&key).load_into(Wanted::AsSaved, &mut room, &alone)?;
+    ///     assert_eq!((part, room), (whole.clone(), [step; 3]));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn load_into<'a, T: Element>(
+        &self,
+        wanted: impl Into<Wanted<'a>>,
+        elements: &mut [T],
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<DimData, IoError> {
+        let wanted = wanted.into();
+        self.turns::<T, _>(wanted, comm, |source| {
+            source.load_into(comm, wanted, (self.codes, self.way), elements)
+        })
+    }
+
     fn loaded<T: Element>(
         &self,
         wanted: Wanted<'_>,
         comm: &(impl Communicator + ?Sized),
     ) -> Result<(DistBuffer<HostArray<T>>, IoReport), IoError> {
+        self.turns::<T, _>(wanted, comm, |source| {
+            source.load(comm, wanted, self.codes, self.way)
+        })
+    }
+
+    /// Checks that all ranks want the same, and opens the file to load from it; again where it was replaced meanwhile. Collective.
+    fn turns<T: Element, R>(
+        &self,
+        wanted: Wanted<'_>,
+        comm: &(impl Communicator + ?Sized),
+        mut load: impl FnMut(&Source) -> Result<R, IoError>,
+    ) -> Result<R, IoError> {
         let (path, key) = (self.path.as_path(), self.key.as_str());
         let elements: &[u8] = if self.codes { b"codes" } else { b"elements" };
         same(
@@ -228,7 +278,7 @@ impl LoadHdf5 {
         let mut turn = 1;
         loop {
             let source = Source::open(comm, path, key)?;
-            match source.load(comm, wanted, self.codes, self.way) {
+            match load(&source) {
                 Err(error) if is_changed(&error) && turn < TURNS => turn += 1,
                 outcome => return outcome,
             }
@@ -245,6 +295,44 @@ impl Source {
         codes: bool,
         way: Way,
     ) -> Result<(DistBuffer<HostArray<T>>, IoReport), IoError> {
+        let (dim_data, distribution) = self.wanted::<T>(comm, wanted, codes)?;
+        let (shape, mut elements) = agree(comm, zeros::<T>(&dim_data))?;
+        let report = self.fill(comm, (&dim_data, distribution.as_ref()), way, &mut elements)?;
+        let buffer = HostArray::new(shape, elements).map_err(IoError::from);
+        let part = buffer.and_then(|buffer| Ok(DistBuffer::new(dim_data, buffer)?));
+        Ok((agree(comm, part)?, report))
+    }
+
+    /// As [`load`](Self::load), into memory that is there. Collective.
+    fn load_into<T: Element>(
+        &self,
+        comm: &(impl Communicator + ?Sized),
+        wanted: Wanted<'_>,
+        (codes, way): (bool, Way),
+        elements: &mut [T],
+    ) -> Result<DimData, IoError> {
+        let (dim_data, distribution) = self.wanted::<T>(comm, wanted, codes)?;
+        let given = elements.len().saturating_mul(size_of::<T>());
+        let fits = extents(&dim_data).and_then(|(_, n)| {
+            let allowed = n.saturating_mul(size_of::<T>());
+            if given == allowed {
+                Ok(())
+            } else {
+                Err(IoError::BufferLength { given, allowed })
+            }
+        });
+        agree(comm, fits)?;
+        self.fill(comm, (&dim_data, distribution.as_ref()), way, elements)?;
+        Ok(dim_data)
+    }
+
+    /// Checks what is asked for; this rank's part, and the distribution of all where theirs make one. Collective.
+    fn wanted<T: Element>(
+        &self,
+        comm: &(impl Communicator + ?Sized),
+        wanted: Wanted<'_>,
+        codes: bool,
+    ) -> Result<(DimData, Option<Distribution>), IoError> {
         let found = &self.found;
         let element = found.element().map_err(|r| self.refused(r))?;
         if found.is_enumeration && !codes {
@@ -259,24 +347,28 @@ impl Source {
         let (dim_data, distribution) = placed(comm, found, wanted, &|r| self.refused(r))?;
         // a scalar is read by every rank: no dictionary can say that one has none
         let distribution = distribution.filter(|_| dim_data.ndim() > 0);
-        let (shape, mut elements) = agree(comm, zeros::<T>(&dim_data))?;
-        let mut checked = match T::bytes_mut(&mut elements) {
-            Some(_) => Ok(Vec::new()),
-            None => room(elements.len(), 1), // `bool`: bytes are looked at before they are elements
-        };
-        if element == ElementType::Bool {
-            checked = Ok(agree(comm, checked)?);
+        Ok((dim_data, distribution))
+    }
+
+    /// Reads a rank's part into elements of as many. Collective.
+    fn fill<T: Element>(
+        &self,
+        comm: &(impl Communicator + ?Sized),
+        (dim_data, distribution): (&DimData, Option<&Distribution>),
+        way: Way,
+        elements: &mut [T],
+    ) -> Result<IoReport, IoError> {
+        if T::TYPE != ElementType::Bool
+            && let Some(bytes) = T::bytes_mut(elements)
+        {
+            return self.read(comm, dim_data, distribution, bytes, way);
         }
-        let mut checked = checked?;
-        let bytes = T::bytes_mut(&mut elements).unwrap_or(&mut checked);
-        let report = self.read(comm, &dim_data, distribution.as_ref(), bytes, way)?;
-        check_values(comm, &checked, element)?;
-        if element == ElementType::Bool {
-            agree(comm, copy_bytes_to_elements(&checked, &mut elements))?;
-        }
-        let buffer = HostArray::new(shape, elements).map_err(IoError::from);
-        let part = buffer.and_then(|buffer| Ok(DistBuffer::new(dim_data, buffer)?));
-        Ok((agree(comm, part)?, report))
+        // bytes are looked at before they are elements
+        let mut checked = agree(comm, room(elements.len(), size_of::<T>()))?;
+        let report = self.read(comm, dim_data, distribution, &mut checked, way)?;
+        check_values(comm, &checked, T::TYPE)?;
+        agree(comm, copy_bytes_to_elements(&checked, elements))?;
+        Ok(report)
     }
 }
 
@@ -332,6 +424,12 @@ pub(super) fn placed(
 
 /// Zeros for a part, in C order.
 pub(super) fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T>), IoError> {
+    let (shape, elements) = extents(dim_data)?;
+    Ok((shape, zeroed(elements)?))
+}
+
+/// A part's shape, and how many elements it has.
+fn extents(dim_data: &DimData) -> Result<(Vec<usize>, usize), IoError> {
     let too_large = IoError::Overflow {
         what: "number of elements of a part",
     };
@@ -349,13 +447,7 @@ pub(super) fn zeros<T: Element>(dim_data: &DimData) -> Result<(Vec<usize>, Vec<T
             .try_fold(1_usize, |n, &extent| n.checked_mul(extent));
         product.ok_or(too_large)?
     };
-    let mut room = Vec::new();
-    room.try_reserve_exact(elements)
-        .map_err(|_| IoError::Memory {
-            bytes: elements.saturating_mul(size_of::<T>()),
-        })?;
-    room.resize(elements, T::default());
-    Ok((shape, room))
+    Ok((shape, elements))
 }
 
 /// Checks that bytes are values of `bool`. Collective.

@@ -62,15 +62,24 @@ pub(super) fn lock_alone(file: &File, message: &str) -> Result<bool, Refusal> {
     Ok(true)
 }
 
+/// What is as long as this begins at a whole page, in files that this crate writes: pages are then moved as a whole, by way of the page
+/// cache or past it.
+const LONG: u64 = 64 << 10;
+const PAGE: u64 = 4096;
+
 /// Opens a file that only this process knows of, or has locked, to add to it.
 pub(super) fn private(path: &Path) -> Result<hdf5::File, Refusal> {
-    let file = unlocked().open_rw(path);
+    let mut options = unlocked();
+    let file = options.with_fapl(|access| access.alignment(LONG, PAGE));
+    let file = file.open_rw(path);
     file.map_err(|error| not_opened(path, error))
 }
 
 /// Makes a file that only this process knows of, in place of an empty one.
 pub(super) fn new_private(path: &Path) -> Result<hdf5::File, Refusal> {
-    unlocked().create(path).map_err(Refusal::library("create"))
+    let mut options = unlocked();
+    let file = options.with_fapl(|access| access.alignment(LONG, PAGE));
+    file.create(path).map_err(Refusal::library("create"))
 }
 
 /// Without a lock, which a process that is started meanwhile would go on holding under the file's later name.

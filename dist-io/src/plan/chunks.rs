@@ -224,6 +224,15 @@ impl Along {
         }
     }
 
+    /// Pieces of so many runs that lie in one chunk each, at most: a run is cut where chunks meet, and a chunk may hold pieces of
+    /// several.
+    pub(super) fn pieces(&self, runs: u64) -> u64 {
+        match self {
+            Self::Dealt(_) => self.count(),
+            Self::Range(_) | Self::List(_) => self.count().saturating_add(runs).saturating_sub(1),
+        }
+    }
+
     fn first(&self) -> Option<Cursor> {
         let (at, last) = match self {
             Self::Range(range) if range.is_empty() => return None,

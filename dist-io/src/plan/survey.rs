@@ -30,6 +30,10 @@ pub(crate) enum Why {
     },
     SharedElements,
     SharedChunks,
+    /// Of chunks that ranks share; bytes.
+    LongParts {
+        mean: u64,
+    },
     /// Bytes or chunks, in per cent of all that there are.
     FewElements {
         percent: u64,
@@ -41,6 +45,7 @@ impl Why {
     pub(crate) fn strategy(self) -> Strategy {
         match self {
             Self::LongRuns { .. }
+            | Self::LongParts { .. }
             | Self::FewRuns { .. }
             | Self::FewElements { .. }
             | Self::WholeChunks => Strategy::Direct,
@@ -63,6 +68,10 @@ impl fmt::Display for Why {
                 f.write_str("ranks share elements, the first one's are written")
             }
             Self::SharedChunks => f.write_str("ranks share chunks"),
+            Self::LongParts { mean } => write!(
+                f,
+                "ranks share chunks, their parts are long, {mean} bytes on average"
+            ),
             Self::FewElements { percent } => {
                 write!(f, "no more than {percent} per cent of the file are wanted")
             }
@@ -176,6 +185,32 @@ fn chunks(distribution: &Distribution, chunk: &[u64]) -> Result<(u128, u128), Io
         all = all.saturating_mul(u128::from(axis.size().div_ceil(step)));
     }
     Ok((touched, all))
+}
+
+/// Bytes that are contiguous in a chunk and in a rank's buffer, at least, on average.
+pub(super) fn run_in_chunks(
+    distribution: &Distribution,
+    item_size: usize,
+    chunk: &[u64],
+    extent: Extent,
+) -> Result<u64, IoError> {
+    let mut bytes = item_size as u128;
+    for (axis, &step) in distribution.axes().iter().zip(chunk).rev() {
+        let (mut elements, mut pieces) = (0_u128, 0_u128);
+        for coord in 0..axis.ranks() {
+            let along = Along::new(axis, coord, step, extent)?;
+            elements += match extent {
+                Extent::Owned => axis.owned_len(coord) as u128,
+                Extent::Stored => axis.stored_len(coord) as u128,
+            };
+            pieces += u128::from(along.pieces(runs_along(axis, coord)));
+        }
+        bytes = bytes.saturating_mul(elements) / pieces.max(1);
+        if !axis.is_whole() || axis.size() > step {
+            break;
+        }
+    }
+    Ok(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
 /// Runs of a coordinate along its axis.

@@ -253,6 +253,55 @@ fn chunks_that_hold_padding_are_read_and_not_written() {
 }
 
 #[test]
+fn long_parts_of_plain_chunks_are_moved_by_their_ranks() {
+    let strategy = |columns, chunk: [u64; 2], direction| {
+        let d = Distribution::over(3)
+            .shape([40, columns])
+            .block_cyclic(0, 4);
+        let layout = FileLayout::Chunked {
+            chunk: chunk.to_vec(),
+        };
+        let plan = IoPlan::new(&d.build().unwrap(), 8, layout, direction).unwrap();
+        let plain = plan.clone().with_plain_chunks().unwrap();
+        let chunks = |plan: &IoPlan| -> u64 {
+            let of = |rank| plan.chunks(rank).unwrap().total();
+            (0..3).map(of).sum()
+        };
+        (
+            (plan.strategy(), chunks(&plan)),
+            (plain.strategy(), chunks(&plain)),
+        )
+    };
+    let (direct, two_phase) = (Strategy::Direct, Strategy::TwoPhase);
+    for direction in [Direction::Read, Direction::Write] {
+        // rows of a chunk of 16 KiB; each rank has elements of five chunks, of which there are five
+        assert_eq!(
+            strategy(2048, [8, 2048], direction),
+            ((two_phase, 5), (direct, 10))
+        );
+        assert_eq!(
+            strategy(4096, [8, 2048], direction),
+            ((two_phase, 10), (direct, 20))
+        );
+        // blocks of rows that are whole in the chunk: 4 x 512 of 8 bytes
+        assert_eq!(
+            strategy(512, [8, 512], direction),
+            ((two_phase, 5), (direct, 10))
+        );
+        // short rows
+        assert_eq!(
+            strategy(4096, [8, 1024], direction),
+            ((two_phase, 20), (two_phase, 20))
+        );
+        // whole chunks anyway
+        assert_eq!(
+            strategy(100, [4, 10], direction),
+            ((direct, 100), (direct, 100))
+        );
+    }
+}
+
+#[test]
 fn beside_an_extent_of_0_any_other_may_stand() {
     let vast = Distribution::over(2)
         .shape([0, 1 << 62, 1 << 62, 1 << 62])

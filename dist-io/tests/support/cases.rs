@@ -28,6 +28,11 @@ pub const CASES: &[Case] = &[
         every_kind_comes_back,
     ),
     ("every element type comes back", every_type_comes_back),
+    ("loads into memory that is there", into_memory),
+    (
+        "ranks move their own parts of plain chunks",
+        parts_of_chunks,
+    ),
     ("large arrays go by both strategies", large_arrays),
     ("scalars and empty arrays are values", scalars_and_empty),
     ("chunks of every kind of distribution", chunked_kinds),
@@ -110,6 +115,72 @@ fn every_kind_comes_back(comm: &dyn Communicator) -> Outcome {
                 format!("{name} as {other}: {back:?}")
             })?;
         }
+    }
+    Ok(())
+}
+
+fn into_memory(comm: &dyn Communicator) -> Outcome {
+    into_memory_of::<f64>(comm)?;
+    into_memory_of::<bool>(comm)
+}
+
+fn into_memory_of<T: Value + PartialEq + std::fmt::Debug>(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("into.h5");
+    let rows = Distribution::over(comm.size()).shape([7, 10]).block(0);
+    save_hdf5(
+        &path,
+        &part::<T>(&rows.build()?, comm),
+        "a",
+        WriteMode::Replace,
+        comm,
+    )?;
+    let load = LoadHdf5::new(&path).key("a");
+    for (name, d) in every_kind(comm.size()) {
+        let expected = part::<T>(&d, comm);
+        let mut elements = vec![T::default(); expected.buffer().data().len()];
+        let read = load.load_into(&d, &mut elements, comm)?;
+        let right = read == *expected.dim_data() && elements == expected.buffer().data();
+        ensure(right, || format!("{name}: {read:?} {elements:?}"))?;
+        // one rank brings another length
+        if comm.rank() + 1 == comm.size() {
+            elements.push(T::default());
+        }
+        let refused = refused(comm, load.load_into(&d, &mut elements, comm))?;
+        ensure(matches!(refused, IoError::Agreed(_)), || {
+            format!("{name}: {refused:?}")
+        })?;
+    }
+    Ok(())
+}
+
+/// Long runs of chunks that several ranks have elements of, ragged at the edges.
+fn parts_of_chunks(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("parts.h5");
+    let over = || Distribution::over(comm.size()).shape([7, 6200]);
+    let columns = over().block(1).build()?;
+    for d in [
+        over().cyclic(0).build()?,
+        over().block_cyclic(0, 3).build()?,
+        over().block(0).padding(1).build()?,
+    ] {
+        let save = SaveHdf5::new(&path)
+            .mode(WriteMode::Replace)
+            .chunk([4, 2500]);
+        let mine = part_with::<f64>(&d.dim_data(comm.rank())?, Some(f64::NAN));
+        let report = save.save(&mine, comm)?;
+        ensure(report.strategy == Strategy::Direct, || report.to_string())?;
+        let total = comm.all_gather_value(report.file_bytes)?;
+        // each its own, and where one rank has all of a chunk the chunk
+        ensure(total.iter().sum::<u64>() >= 7 * 6200 * 8, || {
+            report.to_string()
+        })?;
+        for wanted in [&d, &columns] {
+            let back = load_hdf5::<f64>(&path, wanted, "buffer", comm)?;
+            ensure(back == part(wanted, comm), || format!("{d:?}"))?;
+        }
+        comm.barrier()?; // everybody has looked
     }
     Ok(())
 }

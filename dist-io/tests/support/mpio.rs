@@ -11,6 +11,7 @@ use dist_io::{
     Wanted, Way, WriteMode, inspect_hdf5, load_hdf5, open_dset, verify,
 };
 use dist_maps::Distribution;
+use half::bf16;
 use num_complex::Complex;
 
 use crate::cases::{self, Case, FILTERS, part, refusal, refused};

@@ -133,6 +133,12 @@ impl Scratch {
         Ok(())
     }
 
+    /// Makes room for so many bytes in `spare`, which is then empty.
+    fn room(&mut self, len: usize) -> Result<(), Refusal> {
+        self.spare.clear();
+        reserve(&mut self.spare, len)
+    }
+
     /// Applies the filters to `bytes`, elements of `item` bytes; the mask of those that were left out, as HDF5 has it.
     pub(super) fn encode(&mut self, filters: &[Filter], item: usize) -> Result<u32, Refusal> {
         let mut left_out = 0;
@@ -146,13 +152,11 @@ impl Scratch {
                 }
                 Filter::Deflate(level) => {
                     // what does not get shorter stays as it is
-                    self.spare(len)?;
-                    match self.deflate(level) {
-                        Some(shorter) => {
-                            self.spare.truncate(shorter);
-                            std::mem::swap(&mut self.bytes, &mut self.spare);
-                        }
-                        None => left_out |= 1 << i,
+                    self.room(len)?;
+                    if self.deflate(level) {
+                        std::mem::swap(&mut self.bytes, &mut self.spare);
+                    } else {
+                        left_out |= 1 << i;
                     }
                 }
                 Filter::Fletcher32 => {
@@ -165,19 +169,17 @@ impl Scratch {
         Ok(left_out)
     }
 
-    /// Compresses `bytes` into `spare`, if there is room; the length.
-    fn deflate(&mut self, level: u8) -> Option<usize> {
+    /// Compresses `bytes` into `spare`, which has room for as many; whether that was enough.
+    fn deflate(&mut self, level: u8) -> bool {
         let kept = self.deflater.take().filter(|(kept, _)| *kept == level);
         let (_, state) = self.deflater.insert(kept.unwrap_or_else(|| {
             let compression = Compression::new(u32::from(level));
             (level, Compress::new(compression, true))
         }));
         state.reset();
-        let status = state.compress(&self.bytes, &mut self.spare, FlushCompress::Finish);
-        match status {
-            Ok(Status::StreamEnd) => usize::try_from(state.total_out()).ok(),
-            _ => None,
-        }
+        let status = state.compress_vec(&self.bytes, &mut self.spare, FlushCompress::Finish);
+        // an earlier chunk may have left more room
+        matches!(status, Ok(Status::StreamEnd)) && self.spare.len() <= self.bytes.len()
     }
 
     /// Undoes the filters that are not in the mask; `bytes` are then `len` bytes.
@@ -250,10 +252,10 @@ impl Scratch {
     /// Decompresses `bytes` to so many.
     fn inflate(&mut self, len: usize) -> Result<(), Undone> {
         // room for one byte more tells a longer stream from one that ends here
-        self.spare(len.saturating_add(1))?;
+        self.room(len.saturating_add(1))?;
         let state = self.inflater.get_or_insert_with(|| Decompress::new(true));
         state.reset(true);
-        let status = state.decompress(&self.bytes, &mut self.spare, FlushDecompress::Finish);
+        let status = state.decompress_vec(&self.bytes, &mut self.spare, FlushDecompress::Finish);
         let out = state.total_out();
         let wrong = |message: String| {
             Undone::Problem(ChunkProblem::Decode {
@@ -275,7 +277,6 @@ impl Scratch {
             Ok(_) => return Err(wrong("the stream is cut off".to_owned())),
             Err(error) => return Err(wrong(error.to_string())),
         }
-        self.spare.truncate(len);
         std::mem::swap(&mut self.bytes, &mut self.spare);
         Ok(())
     }

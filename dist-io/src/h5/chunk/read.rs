@@ -74,7 +74,10 @@ pub(in crate::h5) fn load(
     let layout = FileLayout::Chunked {
         chunk: chunks.chunk.clone(),
     };
-    let plan = IoPlan::new(distribution, item, layout, Direction::Read)?;
+    let mut plan = IoPlan::new(distribution, item, layout, Direction::Read)?;
+    if chunks.filters.is_empty() && !chunks.needs_library() {
+        plan = plan.with_plain_chunks()?;
+    }
     match plan.strategy() {
         Strategy::Direct => {
             let pieces = agree(comm, own(distribution, rank, |d| pieces(d, Extent::Stored)))?;

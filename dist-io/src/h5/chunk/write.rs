@@ -73,6 +73,7 @@ pub(in crate::h5) fn save(
         item: record.unwrap_or(item),
         bytes,
         known: None,
+        shares: plan.shares_chunks(),
     };
     match target {
         Target::Places(file, places) => {
@@ -113,6 +114,7 @@ pub(in crate::h5) fn overwrite(
         item,
         bytes,
         known: Some(chunks),
+        shares: false,
     };
     let has_place = |index| {
         let place = chunks.place(&pieces.coords(&pieces.at(index)));
@@ -149,6 +151,7 @@ pub(in crate::h5) fn save_piece(
         item,
         bytes,
         known: None,
+        shares: false,
     };
     let mut report = IoReport::begun(Strategy::Direct, 0);
     match target {
@@ -172,6 +175,8 @@ struct Writer<'a> {
     bytes: usize,
     /// The chunks that are there, where some may be.
     known: Option<&'a Chunks>,
+    /// Whether other ranks have elements of the same chunks.
+    shares: bool,
 }
 
 impl Writer<'_> {
@@ -203,10 +208,12 @@ impl Writer<'_> {
                     message: format!("chunk {number} has no place"),
                 });
             };
-            if self.pieces.run(&at) as u64 >= LONG_RUN && self.pieces.is_whole(&at) {
+            let long = || self.pieces.run(&at) as u64 >= LONG_RUN && self.pieces.is_whole(&at);
+            if self.shares || long() {
                 self.pieces.each(&at, &mut |from, to, len| {
                     let bytes = &self.elements[to..to + len];
                     report.requests += 1;
+                    report.file_bytes += bytes.len() as u64;
                     file.write_at(place.offset + from as u64, bytes)
                         .map_err(refused)
                 })?;
@@ -216,9 +223,9 @@ impl Writer<'_> {
                 whole.resize(self.bytes, 0);
                 self.gather(&at, &mut whole);
                 report.requests += 1;
+                report.file_bytes += place.len;
                 file.write_at(place.offset, &whole).map_err(refused)?;
             }
-            report.file_bytes += place.len;
         }
         Ok(())
     }
@@ -433,6 +440,7 @@ mod tests {
                     item: 4,
                     bytes: 4,
                     known: None,
+                    shares: false,
                 };
                 let mut report = IoReport::begun(Strategy::Direct, 0);
                 let filters = [Filter::Deflate(4)];

@@ -162,6 +162,7 @@ impl SaveHdf5 {
             Room::Places(places) => {
                 let file = open()?;
                 let target = Target::Places(&*file, places);
+                let plan = &plan.clone().with_plain_chunks()?;
                 let report = chunk::save(comm, (path, key), plan, coding, &target, bytes)?;
                 file.sync()?;
                 report

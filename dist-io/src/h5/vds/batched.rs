@@ -1,5 +1,6 @@
 //! [`from_file_batched`]: a dataset chunk by chunk, the next one read while this one is worked on.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -10,6 +11,7 @@ use super::super::source::Source as Dataset;
 use super::super::together::refused;
 use super::block::{Block, product};
 use super::mosaic::Mosaic;
+use crate::execute::zeroed;
 use crate::{IoError, Refusal};
 
 /// A chunk, and the global index of its first element.
@@ -25,8 +27,8 @@ pub type Batch<T> = (HostArray<T>, Vec<u64>);
 /// upper edges are clipped: an axis of length 5 in chunks of 2 gives 2, 2, 1. A scalar is one chunk, of no dimension; an array
 /// without elements has none.
 ///
-/// While a chunk is worked on, a thread reads the next one, straight into the memory that it will be handed over in: two chunks
-/// are in memory, with [`within`](Batches::within) perhaps one. Ranks that share the work step over each other's chunks,
+/// While a chunk is worked on, the next one is read, by some threads where it is large, straight into the memory that it will be handed over
+/// in: two chunks are in memory, with [`within`](Batches::within) perhaps one. Ranks that share the work step over each other's chunks,
 /// `batches.skip(rank).step_by(ranks)`: what is stepped over is not read, save for one chunk before the stride is known.
 ///
 /// # Errors
@@ -182,7 +184,7 @@ impl Source {
         let elements = elements.unwrap_or(usize::MAX);
         let mut chunk = if spare.capacity() < elements {
             drop(spare);
-            room::<T>(elements)?
+            zeroed(elements)?
         } else {
             let mut chunk = spare;
             chunk.resize(elements, T::default());
@@ -190,10 +192,10 @@ impl Source {
         };
         let mut checked: Vec<u8> = match T::bytes_mut(&mut chunk) {
             Some(_) => Vec::new(),
-            None => room(elements)?, // `bool`: bytes are looked at before they are elements
+            None => zeroed(elements)?, // `bool`: bytes are looked at before they are elements
         };
         let bytes = T::bytes_mut(&mut chunk).unwrap_or(&mut checked);
-        let read = self.mosaic.read_block(&block, bytes);
+        let read = self.mosaic.read_block(&block, bytes, threads(bytes.len()));
         read.map_err(|error| {
             let refusal = if self.mosaic.has_changed() {
                 Refusal::Changed
@@ -216,14 +218,13 @@ impl Source {
     }
 }
 
-/// Zeros, which the system makes page by page when they are written to.
-fn room<T: Element>(elements: usize) -> Result<Vec<T>, IoError> {
-    // asked for first where an answer is possible
-    let there_is = Vec::<T>::new().try_reserve_exact(elements);
-    there_is.map_err(|_| IoError::Memory {
-        bytes: elements.saturating_mul(size_of::<T>()),
-    })?;
-    Ok(vec![T::default(); elements])
+/// Bytes that are worth a thread of their own: to start one takes as long as to read some of them.
+const A_THREAD: usize = 4 << 20;
+
+/// Threads that read a chunk of so many bytes: from memory, and from fast disks, one alone is slower.
+fn threads(bytes: usize) -> usize {
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    processors.min(4).min(bytes / A_THREAD).max(1)
 }
 
 /// A chunk that a thread is reading, and its number.

@@ -17,6 +17,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use dist_comm::agree::agree;
 use dist_comm::{CommError, Communicator, Operation, SharedFile};
@@ -177,38 +178,52 @@ impl Mosaic {
         })
     }
 
-    /// Fills `buf` with a block of the array, in C order.
-    pub(in crate::h5) fn read_block(&self, block: &Block, buf: &mut [u8]) -> io::Result<()> {
+    /// Fills `buf` with a block of the array, in C order, by so many threads, this one among them.
+    pub(in crate::h5) fn read_block(
+        &self,
+        block: &Block,
+        buf: &mut [u8],
+        threads: usize,
+    ) -> io::Result<()> {
         if block.is_empty() {
             return Ok(());
         }
-        // dimensions from `inner` on make one run in the array
-        let ndim = self.shape.len();
-        let whole = (0..ndim)
-            .rev()
-            .take_while(|&axis| block.shape[axis] == self.shape[axis]);
-        let inner = (ndim - whole.count()).saturating_sub(1);
-        let run: u64 = block.shape[inner..].iter().product();
-        let run = usize::try_from(run)
-            .unwrap_or(usize::MAX)
-            .saturating_mul(self.item);
-        let mut at = block.start.clone();
-        for row in buf.chunks_exact_mut(run) {
-            let flat: u64 = at
-                .iter()
-                .zip(&self.strides)
-                .map(|(at, stride)| at * stride)
-                .sum();
-            self.read(flat * self.item as u64, row)?;
-            for axis in (0..inner).rev() {
-                at[axis] += 1;
-                if at[axis] < block.start[axis] + block.shape[axis] {
+        let rows = Rows::of(self, block);
+        let share = (buf.len() / self.item).div_ceil(threads.max(1)) * self.item;
+        let read = |number: usize, mut part: &mut [u8]| {
+            let mut at = number * share;
+            while !part.is_empty() {
+                let (row, before) = (at / rows.run, at % rows.run);
+                let len = part.len().min(rows.run - before);
+                let (bytes, rest) = part.split_at_mut(len);
+                self.read(rows.offset(row) + before as u64, bytes)?;
+                (at, part) = (at + len, rest);
+            }
+            Ok(())
+        };
+        let parts = Mutex::new(buf.chunks_mut(share.max(1)).enumerate());
+        let next = || {
+            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+            parts.next()
+        };
+        let failed = Mutex::new(Ok(()));
+        let worker = || {
+            while let Some((number, part)) = next() {
+                if let Err(error) = read(number, part) {
+                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                // where there is no thread to be had, the others do its work
+                if thread::Builder::new().spawn_scoped(scope, worker).is_err() {
                     break;
                 }
-                at[axis] = block.start[axis];
             }
-        }
-        Ok(())
+            worker();
+        });
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Everything that was opened to be written is on the device when it returns.
@@ -358,6 +373,49 @@ impl Mosaic {
     }
 }
 
+/// The runs of a block: as many elements as are neighbours in the array.
+struct Rows<'a> {
+    block: &'a Block,
+    strides: &'a [u64],
+    item: u64,
+    /// The dimensions whose indices tell a run.
+    outer: usize,
+    /// Bytes of a run.
+    run: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn of(mosaic: &'a Mosaic, block: &'a Block) -> Self {
+        let ndim = mosaic.shape.len();
+        let whole = (0..ndim)
+            .rev()
+            .take_while(|&axis| block.shape[axis] == mosaic.shape[axis]);
+        let outer = (ndim - whole.count()).saturating_sub(1);
+        let run: u64 = block.shape[outer..].iter().product();
+        let run = usize::try_from(run).unwrap_or(usize::MAX);
+        Self {
+            block,
+            strides: &mosaic.strides,
+            item: mosaic.item as u64,
+            outer,
+            run: run.saturating_mul(mosaic.item),
+        }
+    }
+
+    /// The byte of the array at which a run begins.
+    fn offset(&self, number: usize) -> u64 {
+        let Block { start, shape } = self.block;
+        let inner = start.iter().zip(self.strides).skip(self.outer);
+        let mut flat: u64 = inner.map(|(at, stride)| at * stride).sum();
+        let mut rest = number as u64;
+        for axis in (0..self.outer).rev() {
+            flat += (start[axis] + rest % shape[axis]) * self.strides[axis];
+            rest /= shape[axis];
+        }
+        flat * self.item
+    }
+}
+
 /// The first of the dimensions along which elements are neighbours in the array and in the piece's file alike.
 fn inner(shape: &[u64], piece: &Piece) -> usize {
     let mut run = 1_u64;
@@ -478,11 +536,14 @@ mod tests {
         }
         let mut buf = [0; 6];
         let middle = Block::new(vec![1, 1], vec![2, 3]);
-        mosaic.read_block(&middle, &mut buf).unwrap();
-        assert_eq!(buf, [7, 8, 9, 13, 14, 15]);
+        for threads in 0..4 {
+            buf.fill(0);
+            mosaic.read_block(&middle, &mut buf, threads).unwrap();
+            assert_eq!(buf, [7, 8, 9, 13, 14, 15]);
+        }
         let mut buf = [0; 12];
         let rows = Block::new(vec![1, 0], vec![2, 6]);
-        mosaic.read_block(&rows, &mut buf).unwrap();
+        mosaic.read_block(&rows, &mut buf, 2).unwrap();
         assert_eq!(buf, [6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
         assert!(mosaic.read(12, &mut [0; 7]).is_err());
     }
