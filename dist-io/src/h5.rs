@@ -21,6 +21,7 @@ mod mpio;
 mod open;
 mod reader;
 mod refusal;
+mod reserve;
 mod save;
 mod series;
 mod source;
@@ -51,7 +52,7 @@ pub use tree::{H5Node, Tree, TreeFilter, open_with};
 pub use types::{Field, FieldType, Record, load_hdf5_records};
 #[cfg(feature = "cli")]
 pub(crate) use vds::repack_watched;
-pub use vds::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+pub use vds::{Batch, Batches, FileQueue, ToFile, from_file, from_file_batched, repack, to_file};
 #[cfg(feature = "cli")]
 pub(crate) use verify::verify_watched;
 pub use verify::{Verified, verify};

@@ -118,7 +118,7 @@ pub mod watched {
 /// Legate's calls, under its names: a file for each rank, and one virtual dataset that presents them as one.
 ///
 /// ```text
-/// to_file            every rank writes its part; the file that names them all is published last
+/// to_file, ToFile    every rank writes its part; the file that names them all is published last
 /// from_file          any dataset, each rank what it wants of it; of a virtual one every part is checked
 /// from_file_batched  a dataset in chunks, one read ahead
 /// FileQueue          saves that return at once, and the fence that waits for them
@@ -126,7 +126,9 @@ pub mod watched {
 /// ```
 #[cfg(feature = "hdf5")]
 pub mod legate {
-    pub use crate::h5::{Batch, Batches, FileQueue, from_file, from_file_batched, repack, to_file};
+    pub use crate::h5::{
+        Batch, Batches, FileQueue, ToFile, from_file, from_file_batched, repack, to_file,
+    };
 }
 
 /// The examples of `README.md`.

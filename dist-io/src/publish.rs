@@ -4,23 +4,29 @@
 //! claim      .run.h5.lock   held alone    other saves of this crate wait
 //!            run.h5         held shared   programs that write it by the HDF5 library are refused, or refuse this save
 //! pending    .run.h5.<random>.tmp         written, synced
-//! publish    run.h5 as it was claimed?    renamed over it, the directory synced
+//! publish    run.h5 as it was claimed?    renamed over it, the directory synced; then what only the old one needs goes
 //! ```
+
+mod retired;
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Access, FlockOperation, access, flock};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use crate::identity::Identity;
+
+pub(crate) use retired::Retired;
+#[cfg(feature = "hdf5")]
+pub(crate) use retired::is_left;
 
 /// How long a save waits for another one of the same file.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -77,6 +83,8 @@ pub(crate) struct Claim {
 struct Found {
     identity: Identity,
     permissions: fs::Permissions,
+    /// Its owner and its group.
+    owner: (u32, u32),
     /// Open and locked; `None` where it may not be read.
     file: Option<File>,
 }
@@ -116,6 +124,11 @@ impl Claim {
         if existing == Existing::Refuse && self.found.is_some() {
             return Err(PublishError::Exists);
         }
+        if self.found.is_some() {
+            // what may not be written to is not replaced either, though its folder allows it
+            let may = access(&self.target, Access::WRITE_OK);
+            may.map_err(|error| PublishError::Os("open to write", error.into()))?;
+        }
         let mut prefix = OsString::from(".");
         prefix.push(self.target.file_name().unwrap_or_default());
         prefix.push(".");
@@ -126,8 +139,7 @@ impl Claim {
             .tempfile_in(directory(&self.target))
             .map_err(PublishError::os("create a file beside it"))?;
         if let Some(found) = &self.found {
-            let same = file.as_file().set_permissions(found.permissions.clone());
-            same.map_err(PublishError::os("set the permissions"))?;
+            take_over(file.as_file(), found).map_err(PublishError::os("set the permissions"))?;
         }
         let is_copy = existing == Existing::Copy && self.found.is_some();
         if let (true, Some(found)) = (is_copy, &self.found) {
@@ -143,11 +155,31 @@ impl Claim {
             claim: self,
             existing,
             is_copy,
+            retired: Vec::new(),
         })
     }
 }
 
+/// Gives a new file the permissions of the one that it will replace, and its owner and group as far as that is allowed.
+fn take_over(file: &File, found: &Found) -> io::Result<()> {
+    let own = file.metadata()?;
+    let (owner, group) = found.owner;
+    if own.gid() != group {
+        let _ = fchown(file, None, Some(group));
+    }
+    if own.uid() != owner {
+        let _ = fchown(file, Some(owner), None);
+    }
+    // last, since another owner takes some of them away
+    file.set_permissions(found.permissions.clone())
+}
+
 impl Found {
+    /// Whether another program has it open.
+    fn is_read(&self) -> bool {
+        self.file.as_ref().is_none_or(|file| !is_unused(file))
+    }
+
     fn new(target: &Path) -> Result<Option<Self>, PublishError> {
         let Some(meta) = look(target)? else {
             return Ok(None);
@@ -155,6 +187,7 @@ impl Found {
         let found = |meta: &fs::Metadata, file| Self {
             identity: Identity::of(meta),
             permissions: meta.permissions(),
+            owner: (meta.uid(), meta.gid()),
             file,
         };
         let file = match File::open(target) {
@@ -182,6 +215,7 @@ pub(crate) struct Pending {
     claim: Claim,
     existing: Existing,
     is_copy: bool,
+    retired: Vec<Retired>,
 }
 
 impl Pending {
@@ -201,12 +235,19 @@ impl Pending {
         self.is_copy
     }
 
+    /// What goes when the file is published: nobody needs it but the file that is replaced.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn retire(&mut self, retired: impl IntoIterator<Item = Retired>) {
+        self.retired.extend(retired);
+    }
+
     /// Gives the file its name, durably. The target is as it was after an error, unless that is [`PublishError::Unsynced`].
     pub(crate) fn publish(self) -> Result<(), PublishError> {
         let Self {
             file,
             claim,
             existing,
+            retired,
             ..
         } = self;
         let target = &claim.target;
@@ -220,18 +261,28 @@ impl Pending {
                 return Err(PublishError::Changed);
             }
         }
-        if existing == Existing::Replace || claimed.is_some() {
-            let renamed = file.persist(target);
-            renamed.map_err(|e| PublishError::Os("rename to it", e.error))?;
+        let marked: Vec<&Retired> = retired
+            .iter()
+            .filter(|retired| retired.mark(target))
+            .collect();
+        let renamed = if existing == Existing::Replace || claimed.is_some() {
+            file.persist(target)
         } else {
-            let renamed = file.persist_noclobber(target);
-            renamed.map_err(|e| match (e.error.kind(), existing) {
+            file.persist_noclobber(target)
+        };
+        if let Err(e) = renamed {
+            marked.into_iter().for_each(Retired::unmark);
+            return Err(match (e.error.kind(), existing) {
                 (ErrorKind::AlreadyExists, Existing::Refuse) => PublishError::Exists,
                 (ErrorKind::AlreadyExists, _) => PublishError::Changed,
                 _ => PublishError::Os("rename to it", e.error),
-            })?;
+            });
         }
-        sync_directory(target).map_err(PublishError::Unsynced)
+        sync_directory(target).map_err(PublishError::Unsynced)?;
+        if !retired.is_empty() && !claim.found.is_some_and(|found| found.is_read()) {
+            retired.iter().for_each(Retired::remove);
+        }
+        Ok(())
     }
 }
 
@@ -286,8 +337,13 @@ impl SaveLock {
                 .write(true)
                 .create(true)
                 .truncate(false)
-                .open(&path)
-                .map_err(PublishError::os("make a lock beside it"))?;
+                .open(&path);
+            let file = file.or_else(|error| match error.kind() {
+                // what a killed save of another user left can be locked too
+                ErrorKind::PermissionDenied => File::open(&path).map_err(|_| error),
+                _ => Err(error),
+            });
+            let file = file.map_err(PublishError::os("make a lock beside it"))?;
             match locked(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(true) if is_at(&file, &path) => {
                     held().push(own.clone());
@@ -332,6 +388,25 @@ fn is_at(file: &File, path: &Path) -> bool {
         (Ok(own), Ok(there)) => Identity::of(&own).is_same_file(&Identity::of(&there)),
         _ => false,
     }
+}
+
+/// How often a lock that a reader has is tried again, and after how long: a process that is being started has what this one reads
+/// for a moment, until it is another program.
+const READER_TURNS: usize = 10;
+const READER_TURN: Duration = Duration::from_millis(2);
+
+/// Whether no program has a file open, as far as locks tell; where there are none, it seems so.
+fn is_unused(file: &File) -> bool {
+    for turn in 0..READER_TURNS {
+        if turn > 0 {
+            thread::sleep(READER_TURN);
+        }
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => {}
+            _ => return true,
+        }
+    }
+    false
 }
 
 /// Locks a file; whether it was to be had. A file system without locks has none to refuse.
@@ -463,6 +538,93 @@ mod tests {
         drop(first);
         Claim::new(&path).unwrap();
         assert_eq!(names(folder.path()), ["a"]);
+    }
+
+    #[test]
+    fn a_new_file_takes_over_what_may_be_done_with_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+        pending(&path, Existing::Replace)
+            .unwrap()
+            .publish()
+            .unwrap();
+        let plain = folder.path().join("b");
+        fs::write(&plain, "").unwrap();
+        let plain = fs::metadata(&plain).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode(), plain, "as the umask has it");
+        for bits in [0o600, 0o640, 0o666] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(bits)).unwrap();
+            let file = pending(&path, Existing::Copy).unwrap();
+            file.publish().unwrap();
+            assert_eq!(mode(), bits);
+        }
+        // who may not write to a file does not replace it; the superuser always may
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+        let may = access(&path, Access::WRITE_OK).is_ok();
+        let replaced = pending(&path, Existing::Replace);
+        assert_eq!(replaced.is_ok(), may);
+        let error = replaced.err();
+        assert!(error.is_none_or(|error| matches!(error, PublishError::Os("open to write", _))));
+        assert_eq!(names(folder.path()), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_lock_that_was_left_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let lock = folder.path().join(".a.lock");
+        fs::write(&lock, "").unwrap();
+        // as another user left it
+        fs::set_permissions(&lock, fs::Permissions::from_mode(0o444)).unwrap();
+        pending(&path, Existing::Copy).unwrap().publish().unwrap();
+        assert_eq!(names(folder.path()), ["a"]);
+    }
+
+    #[test]
+    fn what_only_the_old_file_needs_goes_with_its_last_reader() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let parts = folder.path().join("parts");
+        let retired = || Retired::new(parts.clone(), vec!["0".into(), "1".into()]);
+        for with_others in [false, true] {
+            fs::write(&path, "old").unwrap();
+            fs::create_dir(&parts).unwrap();
+            for name in ["0", "1"] {
+                fs::write(parts.join(name), "").unwrap();
+            }
+            if with_others {
+                fs::write(parts.join("theirs"), "").unwrap();
+            }
+            // not published, and not renamed
+            let mut file = pending(&path, Existing::Copy).unwrap();
+            file.retire([retired()]);
+            drop(file);
+            let mut file = pending(&path, Existing::Copy).unwrap();
+            file.retire([retired()]);
+            fs::write(&path, "changed").unwrap();
+            assert!(matches!(file.publish(), Err(PublishError::Changed)));
+            assert_eq!(names(&parts).len(), if with_others { 3 } else { 2 });
+            assert!(!is_left(&parts));
+            // published, and read by somebody
+            let reader = File::open(&path).unwrap();
+            flock(&reader, FlockOperation::LockShared).unwrap();
+            let mut file = pending(&path, Existing::Copy).unwrap();
+            file.retire([retired()]);
+            file.publish().unwrap();
+            assert!(parts.join("1").exists() && !is_left(&parts));
+            drop(reader);
+            assert!(is_left(&parts));
+            // by a later save
+            let mut file = pending(&path, Existing::Copy).unwrap();
+            file.retire([retired()]);
+            file.publish().unwrap();
+            if with_others {
+                assert_eq!(names(&parts), ["theirs"]);
+            } else {
+                assert!(!parts.exists());
+            }
+        }
     }
 
     #[test]

@@ -59,6 +59,7 @@ fn asked() -> Option<Vec<&'static Case>> {
             cases::CASES
                 .iter()
                 .chain(parts::CASES)
+                .chain(parts::PROCESSES)
                 .chain(arrays::CASES)
                 .collect(),
         ),

@@ -26,7 +26,8 @@ use super::{HandleRefusal, Refusal};
 pub(super) use filter::{Filter, deflate_level, filter_names, filters_of};
 pub(super) use grow::{Grown, Known, Rows};
 pub(super) use read::{Open, load};
-pub(super) use write::{Target, overwrite, save, save_piece};
+pub(super) use threads::threads as threads_of_rank;
+pub(super) use write::{Target, overwrite, save, save_alone, save_piece};
 
 /// Bytes that a chunk may have: HDF5's limit is 4 GiB, less one.
 pub(super) const CHUNK_BYTES: u64 = u32::MAX as u64;

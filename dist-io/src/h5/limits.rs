@@ -10,6 +10,7 @@ use hdf5_metno as hdf5;
 
 use super::dataset::{how, opened, unread};
 use super::together::{by_rank_0, is_regular, same};
+use super::vds::sources_of;
 use super::{DatasetInfo, Refusal, Storage, Wanted, inspect_hdf5, load_hdf5, open};
 use crate::IoError;
 
@@ -131,10 +132,16 @@ impl Limits {
         let depth = key.split('/').filter(|name| !name.is_empty()).count();
         within("depth of groups", depth as u64, self.depth as u64)?;
         let (_file, dataset) = opened(path, key)?;
-        self.dataset(path, &dataset)
+        self.dataset(path, &dataset, &mut 0)
     }
 
-    fn dataset(&self, path: &Path, dataset: &hdf5::Dataset) -> Result<(), Refusal> {
+    /// Checks a dataset, and the sources that it has if it is virtual, which are counted.
+    fn dataset(
+        &self,
+        path: &Path,
+        dataset: &hdf5::Dataset,
+        sources: &mut u64,
+    ) -> Result<(), Refusal> {
         let file = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
         let ty = dataset.dtype();
         let item = ty
@@ -167,19 +174,28 @@ impl Limits {
         }
         let mut files: HashSet<Vec<u8>> = HashSet::new();
         let mut bytes = file;
-        for part in super::vds::mappings(&how(dataset)?)? {
-            if !self.parts_elsewhere && !is_below(path, &part) {
+        for source in sources_of(path, &how(dataset)?, &found.shape)? {
+            if !self.parts_elsewhere && !is_below(path, &source.file) {
                 return Err(Refusal::Limit {
                     what: "parts in other folders".to_owned(),
                     given: 1,
                     allowed: 0,
                 });
             }
-            let at = beside(path, &part);
-            if files.insert(part)
-                && let Ok(meta) = std::fs::metadata(at)
+            if files.insert(source.file)
+                && let Ok(meta) = std::fs::metadata(&source.path)
             {
                 bytes = bytes.saturating_add(meta.len());
+            }
+            *sources += 1;
+            within(
+                "sources of virtual datasets",
+                *sources,
+                self.datasets as u64,
+            )?;
+            // what cannot be opened is not read either
+            if let Ok((_file, dataset)) = opened(&source.path, &source.key) {
+                self.dataset(&source.path, &dataset, sources)?;
             }
         }
         let limit = match self.times_file {
@@ -225,7 +241,7 @@ impl Limits {
                 } else if info.loc_type == hdf5::LocationType::Dataset {
                     let dataset = file.dataset(&name);
                     let dataset = dataset.map_err(Refusal::library("open the dataset"))?;
-                    self.dataset(path, &dataset)?;
+                    self.dataset(path, &dataset, &mut 0)?;
                 }
             }
         }

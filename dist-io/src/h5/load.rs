@@ -64,8 +64,10 @@ impl<'a> From<&'a DimData> for Wanted<'a> {
 ///
 /// A virtual dataset is read from its parts: each rank opens those that hold what it reads, without the HDF5 library, which would
 /// let a missing part pass for zeros. Before that, every part is looked at: that it is there and whole, of the right type and
-/// shape, in one piece, and, if [`to_file`](crate::legate::to_file) wrote it, of this save and for this place. Anybody's virtual
-/// dataset is read whose mappings are blocks, do not overlap and leave no element out.
+/// shape, and, if [`to_file`](crate::legate::to_file) wrote it, of this save and for this place. Anybody's virtual dataset is read,
+/// over sources that are stored in any way, virtual ones too: mappings from rows and columns to rows and columns, with strides,
+/// without limits, and with numbers in the names of sources (`%b`). What no source has is the fill value. Mappings that overlap,
+/// and such as change the shape of what they map, are refused ([`Refusal::NotBlocks`]).
 ///
 /// All ranks read the file that rank 0 looked at. Where it is replaced meanwhile, all look again, some times.
 ///

@@ -12,7 +12,6 @@
 mod ffi;
 mod part;
 mod report;
-mod reserve;
 
 use std::fs;
 use std::mem;
@@ -88,7 +87,7 @@ pub(super) fn reserve(file: &fs::File, plan: &IoPlan, is_filtered: bool) -> Resu
         }
         FileLayout::Chunked { .. } => return Ok(()),
     };
-    reserve::reserve(file, from, bytes)
+    super::reserve::reserve(file, from, bytes)
 }
 
 /// Writes what every rank owns to a dataset that is there. Collective over MPI processes; equal plans.

@@ -56,6 +56,14 @@ pub enum Refusal {
     /// the beginning of a save and its end.
     #[error("the file was changed by another program meanwhile")]
     Changed,
+    /// Ranks find different files under one name: they have different file systems, or a relative path leads elsewhere.
+    #[error(
+        "rank {rank} finds another file than rank 0 under this name, or none: all ranks need one file system"
+    )]
+    Unshared {
+        /// The lowest such rank.
+        rank: usize,
+    },
     /// The save is done, and the file is the new one; a crash of the machine may still undo that.
     #[error("the file is replaced, but its directory could not be synced: {message}")]
     Unsynced {
@@ -202,7 +210,7 @@ pub enum Refusal {
         /// What the dataset says.
         allowed: String,
     },
-    /// A virtual dataset that is not made of blocks.
+    /// A virtual dataset that is not made of blocks, or of rows and columns.
     #[error("the virtual dataset is not made of blocks: {message}")]
     NotBlocks {
         /// Why not.

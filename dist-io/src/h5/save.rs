@@ -17,6 +17,7 @@ use super::{ByteOrder, DEFAULT_KEY, Way, WriteMode, element};
 use crate::{Direction, IoError, IoPlan, IoReport};
 
 pub(super) use dataset::Room;
+pub(super) use layout::chosen;
 pub(super) use part::{bytes_of, check_edges};
 
 /// Saves a distributed array as one dataset of an HDF5 file: how, and then [`save`](Self::save).
@@ -105,7 +106,8 @@ impl SaveHdf5 {
         self
     }
 
-    /// What becomes of a file that is there.
+    /// What becomes of a file that is there. With one that is replaced go the parts that [`to_file`](crate::legate::to_file) saved
+    /// for it, unless a program has it open: then with a later save.
     pub fn mode(mut self, mode: WriteMode) -> Self {
         self.mode = mode;
         self

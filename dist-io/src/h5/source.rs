@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use dap_protocol::DimData;
+use dap_protocol::{DimData, DimDict};
 use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator, SharedFile};
 use dist_maps::Distribution;
@@ -21,9 +21,10 @@ use super::chunk::{self, Chunks, Open};
 use super::dataset::{Found, describe, how, walk};
 #[cfg(feature = "hdf5-mpio")]
 use super::mpio;
-use super::together::{by_rank_0, is_regular, names, refused, settle};
-use super::vds::{Block, Mosaic, MosaicFile, Piece, parts_of};
+use super::together::{by_rank_0, is_regular, names, refusal, refused, settle};
+use super::vds::{Block, Mosaic, MosaicFile, Nesting, Piece, Tiles, parts_of};
 use super::{ByteOrder, Refusal, Storage, Way, ffi, open};
+use crate::execute::{NO_EXCHANGE, exchange, room};
 use crate::identity::Identity;
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, read_elements};
 
@@ -46,6 +47,8 @@ pub(super) enum Contents {
     Chunks(Chunks),
     /// In parts, every one of which was looked at.
     Parts(Vec<Piece>),
+    /// In parts that are chunked, or interleave, or leave elements out.
+    Tiles(Tiles),
 }
 
 /// A dataset that this process has opened. Local.
@@ -71,10 +74,19 @@ impl Opened {
 
     /// As [`new`](Self::new), with where its elements are.
     pub(super) fn look_up(path: &Path, key: &str) -> Result<(Self, Contents), Refusal> {
+        Self::look_up_in(path, key, &mut Nesting::new())
+    }
+
+    /// The same of a dataset that is the source of others.
+    pub(super) fn look_up_in(
+        path: &Path,
+        key: &str,
+        nesting: &mut Nesting,
+    ) -> Result<(Self, Contents), Refusal> {
         let names = names(key)?;
         steady(path, |file, identity| {
             let opened = Self::at(path, &names, file, identity)?;
-            let contents = opened.contents()?;
+            let contents = opened.contents_in(nesting)?;
             Ok((opened, contents))
         })
     }
@@ -115,6 +127,10 @@ impl Opened {
 
     /// Where its elements are; of a virtual dataset every part is looked at.
     pub(super) fn contents(&self) -> Result<Contents, Refusal> {
+        self.contents_in(&mut Nesting::new())
+    }
+
+    fn contents_in(&self, nesting: &mut Nesting) -> Result<Contents, Refusal> {
         let (dataset, found) = (&self.dataset, &self.found);
         if found.shape.contains(&0) {
             return Ok(Contents::At(0));
@@ -129,7 +145,7 @@ impl Opened {
             Storage::Chunked { .. } => {
                 Contents::Chunks(Chunks::of(&self.library, dataset, &found.shape, fill()?)?)
             }
-            Storage::Virtual => Contents::Parts(parts_of(&self.path, dataset, found)?),
+            Storage::Virtual => parts_of(&self.path, dataset, found, nesting)?,
             _ => Contents::At(found.offset(READ)?),
         })
     }
@@ -217,6 +233,7 @@ pub(super) enum Body {
     Nowhere(Vec<u8>),
     Chunks(Chunks),
     Parts(Mosaic),
+    Tiles(Tiles),
 }
 
 /// What rank 0 found, as it tells the others.
@@ -238,15 +255,22 @@ impl Source {
         key: &str,
     ) -> Result<Self, IoError> {
         let mut turn = 1;
+        let mut before = None;
         loop {
-            match Self::turn(comm, path, key) {
+            match Self::turn(comm, path, key, &mut before) {
                 Err(error) if is_changed(&error) && turn < TURNS => turn += 1,
                 outcome => return outcome,
             }
         }
     }
 
-    fn turn(comm: &(impl Communicator + ?Sized), path: &Path, key: &str) -> Result<Self, IoError> {
+    /// `before` are the files that rank 0 and this rank found the turn before, where these differed.
+    fn turn(
+        comm: &(impl Communicator + ?Sized),
+        path: &Path,
+        key: &str,
+        before: &mut Option<(Identity, Option<Identity>)>,
+    ) -> Result<Self, IoError> {
         let mut own = None;
         let told = by_rank_0(comm, path, key, || {
             let (opened, contents) = Opened::look_up(path, key)?;
@@ -278,13 +302,20 @@ impl Source {
                 file.map(|(file, identity)| (file, identity, None))
             }
         };
-        let opened = opened.and_then(|(file, identity, library)| {
-            if identity.is_same_file(&told.identity) {
-                Ok((file, library))
-            } else {
-                Err(Refusal::Changed)
-            }
-        });
+        let found = match &opened {
+            Ok((_, identity, _)) => Some(*identity),
+            Err(Refusal::NotFound) => None,
+            Err(_) => Some(told.identity),
+        };
+        let opened = if found.is_some_and(|found| found.is_same_file(&told.identity)) {
+            opened.map(|(file, _, library)| (file, library))
+        } else if before.replace((told.identity, found)) == Some((told.identity, found)) {
+            // neither has changed, so they are two files
+            let rank = comm.rank();
+            Err(Refusal::Unshared { rank })
+        } else {
+            Err(Refusal::Changed)
+        };
         let (file, library) = settle(comm, path, key, opened)?;
         Self::new(path, key, (file, library), told.found, told.contents)
     }
@@ -308,6 +339,31 @@ impl Source {
         Self::new(path, key, (file, library), found, contents)
     }
 
+    /// A dataset that was looked up, of which the file is opened once more; refused where that is another one. Local.
+    pub(super) fn again(
+        path: &Path,
+        key: &str,
+        identity: Identity,
+        found: Found,
+        contents: Contents,
+    ) -> Result<Self, Refusal> {
+        let by_library = matches!(&contents, Contents::Chunks(chunks) if chunks.needs_library());
+        let opened = if by_library {
+            Opened::new(path, key).map(held)
+        } else {
+            plain(path).map(|(file, identity)| (file, identity, None))
+        };
+        let (file, now, library) = opened.map_err(|refusal| match refusal {
+            Refusal::NotFound => Refusal::Changed,
+            refusal => refusal,
+        })?;
+        if now != identity {
+            return Err(Refusal::Changed);
+        }
+        let source = Self::new(path, key, (file, library), found, contents);
+        source.map_err(refusal)
+    }
+
     fn new(
         path: &Path,
         key: &str,
@@ -327,6 +383,7 @@ impl Source {
                 let sizes = (element.size(), element.word_size());
                 Body::Parts(Mosaic::new(&found.shape, sizes, pieces, false))
             }
+            Contents::Tiles(tiles) => Body::Tiles(tiles),
         };
         Ok(Self {
             path: path.to_owned(),
@@ -362,7 +419,7 @@ impl Source {
                 let mosaic = Mosaic::new(&self.found.shape, sizes, vec![piece], false);
                 Ok(mosaic.holding(self.file))
             }
-            Body::Here(_) | Body::Nowhere(_) | Body::Chunks(_) => Err(Refusal::Storage {
+            _ => Err(Refusal::Storage {
                 storage: self.found.storage.text(),
                 allowed: "in one piece, and virtual".to_owned(),
             }),
@@ -388,7 +445,8 @@ impl Source {
             _ => self.read_body(comm, dim_data, distribution, bytes),
         };
         let Body::Parts(mosaic) = &self.body else {
-            if outcome.is_ok() && self.found.byte_order != ByteOrder::NATIVE {
+            let swapped = self.found.byte_order != ByteOrder::NATIVE;
+            if outcome.is_ok() && swapped && !matches!(self.body, Body::Tiles(_)) {
                 let element = self.found.element();
                 let word = element.map_err(|refusal| self.refused(refusal))?;
                 let words = bytes.chunks_exact_mut(word.word_size());
@@ -450,6 +508,42 @@ impl Source {
                 let items = bytes.chunks_exact_mut(item);
                 items.for_each(|item| item.copy_from_slice(fill));
                 Ok(nothing)
+            }
+            Body::Tiles(tiles) => {
+                let threads = NonZero::new(chunk::threads_of_rank(comm.size()));
+                let threads = self.threads.or(threads).unwrap_or(NonZero::<usize>::MIN);
+                let read = |dim_data: &DimData, bytes: &mut [u8]| {
+                    let read = tiles.read(dim_data, bytes, threads);
+                    settle(comm, &self.path, &self.key, read)
+                };
+                let plan = distribution.map(|distribution| {
+                    IoPlan::new(distribution, item, tiles.layout(), Direction::Read)
+                });
+                match plan.transpose()? {
+                    Some(plan) if plan.strategy() == Strategy::TwoPhase => {
+                        let redist = agree(comm, plan.exchange(comm.rank()))?;
+                        let redist = redist.ok_or(NO_EXCHANGE)?;
+                        let requests = agree(comm, plan.requests(comm.rank()))?;
+                        let slab = match requests.elements() {
+                            0 => Ok(DimData::new(vec![
+                                DimDict::whole(0)?;
+                                self.found.shape.len()
+                            ])),
+                            _ => plan.slabs().dim_data(comm.rank()),
+                        };
+                        let slab = agree(comm, slab)?;
+                        let mut found = agree(comm, room(requests.elements(), item))?;
+                        read(&slab, &mut found)?;
+                        let mut report = IoReport::begun(Strategy::TwoPhase, 0);
+                        report.exchanged_bytes =
+                            exchange::exchange(comm, &redist, item, &found, bytes)?;
+                        Ok(report)
+                    }
+                    _ => {
+                        read(dim_data, bytes)?;
+                        Ok(nothing)
+                    }
+                }
             }
             Body::Chunks(chunks) => {
                 let open = Open {

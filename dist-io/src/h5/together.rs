@@ -1,6 +1,8 @@
 //! What ranks do together: compare what they were given, and hear what rank 0 found.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use dist_comm::{CommExt, Communicator};
@@ -10,13 +12,24 @@ use serde::de::DeserializeOwned;
 use super::Refusal;
 use crate::IoError;
 
-/// Checks that every rank gave the same, in words, all of which are told at once. Collective.
+/// Checks that every rank gave the same, in words, all of which are told at once. Collective. A relative `path` is told as it is from
+/// the root: ranks whose working directories differ would not mean one file.
 pub(super) fn same(
     comm: &(impl Communicator + ?Sized),
     given: &[(&'static str, &[u8])],
 ) -> Result<(), IoError> {
     let mut own = Vec::new();
-    for (_, bytes) in given {
+    for &(what, bytes) in given {
+        let path = Path::new(OsStr::from_bytes(bytes));
+        let from_root = match std::env::current_dir() {
+            Ok(here) if matches!(what, "path" | "pattern") && path.is_relative() => {
+                Some(here.join(path))
+            }
+            _ => None,
+        };
+        let bytes = from_root
+            .as_ref()
+            .map_or(bytes, |path| path.as_os_str().as_bytes());
         own.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         own.extend_from_slice(bytes);
     }
@@ -107,6 +120,20 @@ pub(super) fn refused(path: &Path, key: &str, refusal: Refusal) -> IoError {
     }
 }
 
+/// What is wrong by an error of one process.
+pub(super) fn refusal(error: IoError) -> Refusal {
+    match error {
+        IoError::Hdf5 { refusal, .. } => *refusal,
+        IoError::Memory { bytes } => Refusal::Memory {
+            bytes: bytes as u64,
+        },
+        other => Refusal::Os {
+            operation: "read".to_owned(),
+            message: other.to_string(),
+        },
+    }
+}
+
 /// The names that a key consists of.
 pub(super) fn names(key: &str) -> Result<Vec<&str>, Refusal> {
     let names: Vec<&str> = key.strip_prefix('/').unwrap_or(key).split('/').collect();
@@ -164,6 +191,13 @@ mod tests {
             let text = comm.rank().to_string();
             let given = [("path", &b"p"[..]), ("key", key.as_bytes())];
             same(comm, &given[..1])?;
+            // an absolute path stays as it is
+            let path = if comm.rank() == 1 { "/p" } else { "/q" };
+            let path = same(comm, &[("path", path.as_bytes())]).unwrap_err();
+            assert_eq!(
+                path.to_string(),
+                "rank 1 gives another path than rank 0: /p, not /q"
+            );
             let key = same(comm, &given).unwrap_err();
             let kind = same(comm, &[("kind", text.as_bytes()), given[1]]).unwrap_err();
             Ok::<_, IoError>((key.to_string(), kind.to_string()))

@@ -1,6 +1,8 @@
 //! [`verify`]: checksums of a dataset, kept beside it, and compared with what is in the file.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -8,9 +10,11 @@ use std::path::Path;
 use dist_comm::{CommExt, Communicator};
 use serde::{Deserialize, Serialize};
 
-use super::attribute::{AttributeNumbers, AttributeValue, attach, value};
+use super::attribute::{AttributeNumbers, AttributeValue, attach, names, value};
 use super::dataset::{Found, opened, unread};
+use super::source::Opened;
 use super::together::{by_rank_0, is_regular, same, settle};
+use super::vds::part_files;
 use super::{Refusal, Storage, append, open};
 use crate::IoError;
 
@@ -37,6 +41,9 @@ pub struct Verified {
 
 /// Compares a dataset with the checksums that [`SaveHdf5::checksums`](super::SaveHdf5::checksums) kept with it: all ranks read
 /// it, each its share, as it is in the file. Collective; equal paths and keys.
+///
+/// Of a virtual dataset, by [`ToFile::checksums`](crate::legate::ToFile::checksums), every part is looked at, and compared with its
+/// own sums.
 ///
 /// The sums are those of `zlib.crc32`, in the attribute `"crc32"`: of pieces of so many bytes as the attribute `"crc32_of"`
 /// says, or of chunks as they are in the file, in C order. Other programs need not know of them; one that changes elements in
@@ -92,21 +99,88 @@ pub(crate) fn verify_watched(
             ("key", key.as_bytes()),
         ],
     )?;
-    let (of, kept) = by_rank_0(comm, path, key, || {
+    let all = by_rank_0(comm, path, key, || {
         let (_file, dataset) = opened(path, key)?;
+        if kept_of(&dataset)? != Of::Parts {
+            return Ok(vec![Summed::new(path, None, &dataset)?]);
+        }
+        // every part is there, and of this save
+        let (_opened, contents) = Opened::look_up(path, key)?;
+        let parts = part_files(&contents).into_iter();
+        let summed = parts.map(|(file, key)| {
+            let name = file.display().to_string();
+            let summed = opened(&file, &key)
+                .and_then(|(_file, dataset)| Summed::new(&file, Some(name.clone()), &dataset));
+            summed.map_err(|refusal| of_part(Some(&name), refusal))
+        });
+        summed.collect()
+    })?;
+    let count = all.iter().map(|summed| summed.segments.count()).sum();
+    let (first, end) = share(count, comm);
+    let found = compared(&all, first, end, watch);
+    let bytes = settle(comm, path, key, found)?;
+    let all = comm.all_gather_value(bytes)?;
+    Ok(Verified {
+        bytes: all.iter().sum(),
+        sums: count,
+    })
+}
+
+/// Compares some of the sums of files, counted through, with what is in them; the bytes that were read. Local.
+fn compared(
+    all: &[Summed],
+    first: u64,
+    end: u64,
+    watch: &mut dyn FnMut(u64) -> Result<(), Refusal>,
+) -> Result<u64, Refusal> {
+    let (mut before, mut bytes) = (0, 0);
+    for summed in all {
+        let count = summed.segments.count();
+        let own = first.max(before)..end.min(before + count);
+        let own = own.start.saturating_sub(before)..own.end.saturating_sub(before);
+        before += count;
+        let compared = summed.compared(own, watch);
+        bytes += compared.map_err(|refusal| of_part(summed.part.as_deref(), refusal))?;
+    }
+    Ok(bytes)
+}
+
+/// A refusal of a part as one of the whole.
+fn of_part(part: Option<&str>, refusal: Refusal) -> Refusal {
+    match part {
+        None => refusal,
+        Some(part) => Refusal::Part {
+            part: part.to_owned(),
+            refusal: Box::new(refusal),
+        },
+    }
+}
+
+/// A dataset of a file, and its sums.
+#[derive(Serialize, Deserialize)]
+struct Summed {
+    file: Vec<u8>,
+    /// The name of the part that it is.
+    part: Option<String>,
+    segments: Segments,
+    kept: Vec<u64>,
+}
+
+impl Summed {
+    fn new(
+        path: &Path,
+        part: Option<String>,
+        dataset: &hdf5_metno::Dataset,
+    ) -> Result<Self, Refusal> {
+        let of = kept_of(dataset)?;
         let Ok(AttributeValue::Array {
             values: AttributeNumbers::Unsigned(kept),
             ..
-        }) = value(&dataset, SUMS)
+        }) = value(dataset, SUMS)
         else {
             return Err(Refusal::NoChecksums);
         };
-        let of = match value(&dataset, OF) {
-            Ok(AttributeValue::Text(text)) => serde_json::from_str(&text),
-            _ => return Err(Refusal::NoChecksums),
-        };
-        let of: Of = of.map_err(|_| Refusal::NoChecksums)?;
-        let segments = Segments::new(path, &dataset, of)?;
+        let segments = Segments::new(path, dataset, of)?;
         if segments.count() != kept.len() as u64 {
             return Err(Refusal::Damaged {
                 from: 0,
@@ -114,17 +188,33 @@ pub(crate) fn verify_watched(
                 message: format!("{} sums of {} pieces", kept.len(), segments.count()),
             });
         }
-        Ok((segments, kept))
-    })?;
-    let (first, end) = share(of.count(), comm);
-    let found = File::open(path).map_err(Refusal::os("open"));
-    let found = found.and_then(|file| {
+        Ok(Self {
+            file: path.as_os_str().as_bytes().to_vec(),
+            part,
+            segments,
+            kept,
+        })
+    }
+
+    /// Compares the sums of these numbers; the bytes that were read.
+    fn compared(
+        &self,
+        numbers: Range<u64>,
+        watch: &mut dyn FnMut(u64) -> Result<(), Refusal>,
+    ) -> Result<u64, Refusal> {
+        if numbers.is_empty() {
+            return Ok(0);
+        }
+        let file = File::open(Path::new(OsStr::from_bytes(&self.file)));
+        let file = file.map_err(Refusal::os("open"))?;
         let mut bytes = 0;
-        for number in first..end {
-            let (sum, read) = of.sum(&file, number)?;
-            let expected = usize::try_from(number).ok().and_then(|at| kept.get(at));
-            if expected != Some(&u64::from(sum)) {
-                let (from, to) = of.span(number);
+        for number in numbers {
+            let (sum, read) = self.segments.sum(&file, number)?;
+            let kept = usize::try_from(number)
+                .ok()
+                .and_then(|at| self.kept.get(at));
+            if kept != Some(&u64::from(sum)) {
+                let (from, to) = self.segments.span(number);
                 return Err(Refusal::Damaged {
                     from,
                     to,
@@ -135,13 +225,65 @@ pub(crate) fn verify_watched(
             watch(read)?;
         }
         Ok(bytes)
-    });
-    let bytes = settle(comm, path, key, found)?;
-    let all = comm.all_gather_value(bytes)?;
-    Ok(Verified {
-        bytes: all.iter().sum(),
-        sums: of.count(),
-    })
+    }
+}
+
+/// What a dataset says that its sums are of.
+fn kept_of(dataset: &hdf5_metno::Dataset) -> Result<Of, Refusal> {
+    match value(dataset, OF) {
+        Ok(AttributeValue::Text(text)) => {
+            serde_json::from_str(&text).map_err(|_| Refusal::NoChecksums)
+        }
+        _ => Err(Refusal::NoChecksums),
+    }
+}
+
+/// Whether a dataset has sums, or its parts have.
+pub(super) fn has_sums(dataset: &hdf5_metno::Dataset) -> Result<bool, Refusal> {
+    Ok(names(dataset)?.iter().any(|name| name == OF))
+}
+
+/// Says of a virtual dataset that its parts have sums.
+pub(super) fn of_parts(dataset: &hdf5_metno::Dataset) -> Result<(), Refusal> {
+    attach(dataset, OF, &AttributeValue::Text(Of::Parts.text()))
+}
+
+/// Keeps the checksums of a dataset with it, in a file that only this process knows of. Local.
+pub(super) fn keep_alone(path: &Path, key: &str) -> Result<(), Refusal> {
+    let segments = {
+        let (_file, dataset) = opened(path, key)?;
+        Segments::new(path, &dataset, of(path, &dataset)?)?
+    };
+    let file = File::open(path).map_err(Refusal::os("open"))?;
+    let sums = (0..segments.count()).map(|number| Ok(segments.sum(&file, number)?.0));
+    attach_sums(
+        path,
+        key,
+        &segments,
+        &sums.collect::<Result<Vec<u32>, Refusal>>()?,
+    )
+}
+
+/// Gives a dataset its sums.
+fn attach_sums(path: &Path, key: &str, segments: &Segments, sums: &[u32]) -> Result<(), Refusal> {
+    let file = open::private(path)?;
+    let dataset = file
+        .dataset(key)
+        .map_err(Refusal::library("open the dataset"))?;
+    let made = dataset
+        .new_attr::<u32>()
+        .shape(sums.len())
+        .create(SUMS)
+        .and_then(|attribute| {
+            if sums.is_empty() {
+                return Ok(());
+            }
+            attribute.write_raw(sums)
+        });
+    made.map_err(Refusal::library("keep the checksums"))?;
+    attach(&dataset, OF, &AttributeValue::Text(segments.of.text()))?;
+    drop(dataset);
+    file.close().map_err(Refusal::library("close the file"))
 }
 
 /// Keeps the checksums of a dataset with it, in a file that nobody else knows of yet. Collective; `pending` is known to rank 0,
@@ -169,25 +311,7 @@ pub(super) fn keep(
         let all = all.unwrap_or_default().concat();
         let (sums, _) = all.as_chunks::<4>();
         let sums: Vec<u32> = sums.iter().map(|sum| u32::from_le_bytes(*sum)).collect();
-        let file = open::private(pending)?;
-        let dataset = file
-            .dataset(key)
-            .map_err(Refusal::library("open the dataset"))?;
-        let text = serde_json::to_string(&segments.of).unwrap_or_default();
-        let made = dataset
-            .new_attr::<u32>()
-            .shape(sums.len())
-            .create(SUMS)
-            .and_then(|attribute| {
-                if sums.is_empty() {
-                    return Ok(());
-                }
-                attribute.write_raw(&sums)
-            });
-        made.map_err(Refusal::library("keep the checksums"))?;
-        attach(&dataset, OF, &AttributeValue::Text(text))?;
-        drop(dataset);
-        file.close().map_err(Refusal::library("close the file"))
+        attach_sums(pending, key, &segments, &sums)
     })
 }
 
@@ -199,6 +323,14 @@ enum Of {
     BytesOfPiece(u64),
     /// So many chunks, one after another, as they are in the file.
     ChunksTogether(u64),
+    /// Of the parts of a virtual dataset, each of which has its own.
+    Parts,
+}
+
+impl Of {
+    fn text(self) -> String {
+        serde_json::to_string(&self).unwrap_or_default()
+    }
 }
 
 /// A dataset, and bytes of one element, whatever it is.
@@ -261,6 +393,7 @@ impl Segments {
                 .map(|&(_, len)| len.div_ceil(piece))
                 .sum(),
             Of::ChunksTogether(together) => (self.places.len() as u64).div_ceil(together),
+            Of::Parts => 0,
         }
     }
 
@@ -284,6 +417,7 @@ impl Segments {
                 };
                 self.places[at(first)..at(first.saturating_add(together))].to_vec()
             }
+            Of::Parts => Vec::new(),
         }
     }
 

@@ -58,15 +58,25 @@ fn what_was_opened_is_read_whatever_becomes_of_the_name() {
     assert_eq!(reader.read::<f64>(&d.dim_data(0).unwrap()).unwrap(), old);
     assert_eq!(reader.info().shape, [9, 5]);
 
-    // of a virtual dataset the parts that go are missed
+    // the parts of a virtual dataset stay while somebody has its file open
+    if std::env::var_os("HDF5_USE_FILE_LOCKING").is_some() {
+        println!("skipped: HDF5_USE_FILE_LOCKING decides what is locked");
+        return;
+    }
     to_file(&old, &path, "a", &comm).unwrap();
-    let mut batches = from_file_batched::<f64>(&path, "a", &[4, 5]).unwrap();
     let reader = Hdf5Reader::open(&path, "a").unwrap();
+    let mut batches = from_file_batched::<f64>(&path, "a", &[4, 5]).unwrap();
     to_file(&filled(&d, 0, 7.0), &path, "a", &comm).unwrap();
+    assert_eq!(reader.read::<f64>(&d.dim_data(0).unwrap()).unwrap(), old);
+    batches.next().unwrap().unwrap();
+    // and otherwise are missed
+    drop((reader, batches));
+    let mut batches = from_file_batched::<f64>(&path, "a", &[4, 5]).unwrap();
+    to_file(&old, &path, "a", &comm).unwrap();
     let error = batches.next().unwrap().unwrap_err();
     assert_eq!(refusal(error), Refusal::Changed);
-    let error = reader.read::<f64>(&d.dim_data(0).unwrap()).unwrap_err();
-    assert!(matches!(refusal(error), Refusal::Part { .. }));
+    // the file and the parts of the last save are left
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
 /// Saves arrays of one value, one after another, until `read` is done with loading them.

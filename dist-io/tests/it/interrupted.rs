@@ -1,6 +1,6 @@
 //! A save that ends at any point leaves the old dataset or the new one, whole.
 
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dap_protocol::{DistBuffer, HostArray};
 use dist_comm::{Communicator, SingleComm, ThreadComm};
-use dist_io::legate::{from_file, to_file};
+use dist_io::legate::{ToFile, from_file, to_file};
 use dist_io::{IoError, Refusal, SaveHdf5, WriteMode, load_hdf5};
 use dist_maps::Distribution;
 
@@ -178,24 +178,39 @@ fn killed(name: &str, save: Save, value: fn(&Path) -> Result<i64, IoError>) {
     for round in 0..kills() {
         let (before, old) = (inode(&path), value(&path).unwrap());
         let there = files(folder.path());
+        let mut words = tempfile::tempfile().unwrap();
         let mut saver = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--nocapture"])
             .env(PATH, &path)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(words.try_clone().unwrap())
             .spawn()
             .unwrap();
         // it has begun: the file is another one
         let began = Instant::now();
-        while inode(&path) == before && began.elapsed() < Duration::from_secs(60) {
+        while inode(&path) == before {
+            if let Some(status) = saver.try_wait().unwrap() {
+                let mut said = String::new();
+                words.rewind().unwrap();
+                words.read_to_string(&mut said).unwrap();
+                panic!("round {round}: a save failed, {status}: {said}");
+            }
+            let waited = began.elapsed();
+            assert!(
+                waited < Duration::from_secs(60),
+                "round {round}: nothing was saved"
+            );
             std::thread::sleep(Duration::from_micros(200));
         }
         std::thread::sleep(Duration::from_micros(round * 3_701 % 20_000));
         saver.kill().unwrap();
         saver.wait().unwrap();
         // whole, which `value` asserts, and not an older one
-        let new = value(&path).unwrap();
+        let new = value(&path).unwrap_or_else(|error| {
+            let there: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+            panic!("round {round}, after {old}: {error}; {there:?}")
+        });
         assert!(new > old, "{new} after {old}");
         between += usize::from(files(folder.path()) > there);
         clean(folder.path());
@@ -238,4 +253,20 @@ fn a_killed_save_into_a_file_leaves_what_was_there() {
 fn a_killed_save_of_parts_leaves_a_whole_array() {
     let name = "interrupted::a_killed_save_of_parts_leaves_a_whole_array";
     killed(name, save, value);
+}
+
+/// In parts, and as one file in place of those, by turns.
+fn save_by_turns(path: &Path, value: i64, comm: &dyn Communicator) -> Result<(), IoError> {
+    if value % 2 == 0 {
+        let how = ToFile::new(path).key("/a").deflate(1).checksums(true);
+        how.save(&filled(value, comm)?, comm)?;
+        return Ok(());
+    }
+    save_plain(path, value, comm)
+}
+
+#[test]
+fn a_killed_save_over_parts_leaves_a_whole_array() {
+    let name = "interrupted::a_killed_save_over_parts_leaves_a_whole_array";
+    killed(name, save_by_turns, value);
 }

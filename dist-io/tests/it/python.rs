@@ -19,7 +19,7 @@ use num_complex::Complex;
 use crate::support::{Value, every_kind, part_with, temporary};
 
 /// A Python with h5py; `None`, and a word about it, where there is none.
-fn python() -> Option<String> {
+pub fn python() -> Option<String> {
     let python = std::env::var("DIST_IO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let has = Command::new(&python).args(["-c", "import h5py"]).output();
     if has.is_ok_and(|output| output.status.success()) {
@@ -43,7 +43,7 @@ pub fn run_h5py(name: &str, command: &str, folder: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn script(python: &str, name: &str, command: &str, path: &Path) -> Command {
+pub fn script(python: &str, name: &str, command: &str, path: &Path) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/interop")
         .join(name);

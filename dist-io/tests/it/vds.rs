@@ -1,4 +1,4 @@
-//! Files in parts on 1 to 4 thread ranks: the list of cases, and any distribution into any other.
+//! Files in parts on 1 to 7 thread ranks: the list of cases, and any distribution into any other.
 
 use dist_comm::{Communicator, SingleComm, ThreadComm};
 use dist_io::legate::{FileQueue, from_file, from_file_batched, repack, to_file};
@@ -13,7 +13,7 @@ use crate::support::{part_with, temporary};
 fn cases_on_thread_ranks() {
     let mut failed = Vec::new();
     for (name, run) in CASES {
-        for ranks in 1..=4 {
+        for ranks in [1, 2, 3, 4, 5, 7] {
             let outcome =
                 ThreadComm::run(ranks, |comm| run(comm).map_err(|error| error.to_string()));
             if let Err(error) = outcome {
@@ -56,6 +56,30 @@ fn a_file_that_is_cut_is_an_error() {
         from_file::<i32>(&path, "/group/a", &d, &comm).unwrap(),
         mine
     );
+}
+
+#[test]
+fn folders_are_made_by_several_at_once() {
+    let folder = temporary();
+    let d = Distribution::over(1).shape([4, 5]).build().unwrap();
+    let mine = part_with::<i32>(&d.dim_data(0).unwrap(), None);
+    for round in 0..10 {
+        let deep = folder.path().join(format!("{round}/one/in/another"));
+        let together = std::sync::Barrier::new(4);
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let (deep, d, mine, together) = (&deep, &d, &mine, &together);
+                scope.spawn(move || {
+                    let path = deep.join(format!("{number}.h5"));
+                    together.wait();
+                    to_file(mine, &path, "a", &SingleComm::new()).unwrap();
+                    let back = from_file::<i32>(&path, "a", d, &SingleComm::new()).unwrap();
+                    assert_eq!(back, *mine);
+                });
+            }
+        });
+        assert_eq!(std::fs::read_dir(&deep).unwrap().count(), 8);
+    }
 }
 
 #[test]

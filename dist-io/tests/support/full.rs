@@ -5,13 +5,17 @@ use std::process::Command;
 
 use dap_protocol::{DistBuffer, HostArray};
 use dist_comm::Communicator;
+use dist_io::legate::{ToFile, from_file};
 use dist_io::{IoError, SaveHdf5, Wanted, WriteMode, load_hdf5};
 use dist_maps::Distribution;
 
 use crate::cases::{Case, refused};
 use crate::support::{Folder, Outcome, ensure};
 
-pub const CASES: &[Case] = &[("a full disk on one rank is an error on all", full_disk)];
+pub const CASES: &[Case] = &[
+    ("a full disk on one rank is an error on all", full_disk),
+    ("a full disk for one part is an error on all", full_part),
+];
 
 /// Set for a process that was started again with the limit.
 const LIMITED: &str = "DIST_IO_LIMITED";
@@ -93,5 +97,46 @@ fn full_disk(comm: &dyn Communicator) -> Outcome {
         }
         comm.barrier()?;
     }
+    Ok(())
+}
+
+/// The same of files in parts, of which that of the last rank is too large.
+fn full_part(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("a.h5");
+    let part = |rows: u64| -> Result<_, IoError> {
+        let d = Distribution::over(comm.size()).shape([comm.size() as u64 * rows, 1 << 10]);
+        let d = d.block(0).build()?;
+        let shape = d.local_shape(comm.rank());
+        let elements = vec![7_u64; shape.iter().product()];
+        let mine = HostArray::new(shape, elements)?;
+        Ok(DistBuffer::new(d.dim_data(comm.rank())?, mine)?)
+    };
+    let (old, large) = (part(4)?, part(9 << 10)?);
+    let save = ToFile::new(&path).key("a");
+    save.save(&old, comm)?;
+    for (name, save) in [
+        ("in one piece", save.clone()),
+        ("in chunks", save.clone().chunk([1 << 8, 1 << 10])),
+        ("with checksums", save.clone().checksums(true)),
+    ] {
+        let error = refused(comm, save.save(&large, comm))?;
+        ensure(
+            matches!(error, IoError::Hdf5 { .. } | IoError::Agreed(_)),
+            || format!("{name}: {error:?}"),
+        )?;
+        let back = from_file::<u64>(&path, "a", Wanted::AsSaved, comm)?;
+        ensure(back == old, || format!("{name}: another array is there"))?;
+        if comm.rank() == 0 {
+            let files = std::fs::read_dir(folder.path())?.count();
+            ensure(files == 2, || format!("{name}: {files} files"))?;
+        }
+        comm.barrier()?;
+    }
+    // what fits is compressed
+    save.deflate(1).save(&large, comm)?;
+    let back = from_file::<u64>(&path, "a", Wanted::AsSaved, comm)?;
+    ensure(back == large, || "compressed: another array".to_owned())?;
+    comm.barrier()?;
     Ok(())
 }

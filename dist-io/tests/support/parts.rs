@@ -1,13 +1,15 @@
 //! Cases of files in parts for any communicator: on thread ranks, and under `mpirun`.
 
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray};
+use dap_protocol::{DimData, DimDict, DistBuffer, ElementType, HostArray, Order};
 use dist_comm::{CommExt, Communicator};
-use dist_io::legate::{FileQueue, from_file, from_file_batched, repack, to_file};
+use dist_io::legate::{FileQueue, ToFile, from_file, from_file_batched, repack, to_file};
 use dist_io::{
-    IoError, Refusal, Storage, Strategy, Wanted, WriteMode, inspect_hdf5, load_hdf5, save_hdf5,
+    IoError, Refusal, SaveHdf5, Storage, Strategy, Wanted, WriteMode, inspect_hdf5, load_hdf5,
+    open_dset, save_hdf5, verify,
 };
 use dist_maps::Distribution;
 use half::f16;
@@ -45,7 +47,15 @@ pub const CASES: &[Case] = &[
     ("parts: queued saves", queued),
     ("parts: chunks", chunks),
     ("parts: repacked into one file", repacked),
+    ("parts: in chunks, through filters", coded),
+    ("parts: shapes of all kinds come back", shapes),
+    ("parts: checksums", checksums),
+    ("parts: those of a file that is replaced go", retired),
+    ("parts: their permissions are the file's", permissions),
 ];
+
+/// Those of ranks that are processes of their own.
+pub const PROCESSES: &[Case] = &[("parts: ranks in different folders are told so", elsewhere)];
 
 /// The folders of parts in a folder.
 fn part_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -400,6 +410,17 @@ fn refused_saves(comm: &dyn Communicator) -> Outcome {
     ensure(fs::read(&text)?.starts_with(b"no HDF5"), || {
         "a refused save wrote".into()
     })?;
+    // where nobody may write, and a name with which nothing can be beside it
+    for path in [
+        "/proc/none/a.h5".into(),
+        "/proc/self/a.h5".into(),
+        folder.join(&"x".repeat(250)),
+    ] {
+        let error = refusal(comm, save(&path, "/a"))?;
+        ensure(matches!(error, Refusal::Os { .. }), || {
+            format!("{}: {error:?}", path.display())
+        })?;
+    }
     comm.barrier()?;
     let good = folder.join("good.h5");
     save(&good, "/group/a")?;
@@ -456,8 +477,10 @@ fn spoilt_parts(comm: &dyn Communicator) -> Outcome {
         .into_iter()
         .find(|folder| *folder != parts)
         .ok_or("parts")?;
-    // the part of the last rank
-    let name = format!("{}.h5", comm.size() - 1);
+    // the last part
+    let rank = (0..comm.size()).rposition(|rank| d.local_shape(rank)[0] > 0);
+    let rank = rank.ok_or("no part")?;
+    let name = format!("{rank}.h5");
     let (file, hidden) = (parts.join(&name), folder.join("hidden"));
     let whole = fs::read(&file)?;
 
@@ -492,7 +515,7 @@ fn spoilt_parts(comm: &dyn Communicator) -> Outcome {
     // somebody's file of the same shape, without a stamp
     let bare = folder.join("bare.h5");
     if let Some(one) = comm.split((comm.rank() == 0).then_some(0), 0)? {
-        let rows = d.dim_data(comm.size() - 1)?.local_shape()[0];
+        let rows = d.dim_data(rank)?.local_shape()[0];
         let bare_d = Distribution::over(1).shape([rows, 6]).build()?;
         save_hdf5(
             &bare,
@@ -872,6 +895,440 @@ fn repacked(comm: &dyn Communicator) -> Outcome {
     ensure(left.is_empty(), || format!("{left:?}"))?;
     check(&path)?;
     check(&out)?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn coded(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("coded.h5");
+    let chunked = || ToFile::new(&path).chunk([3, 4]);
+    let ways = [
+        ("raw", chunked()),
+        ("fletcher32", chunked().fletcher32(true)),
+        ("both", chunked().shuffle(true).deflate(4)),
+        ("chosen", ToFile::new(&path).deflate(9).checksums(true)),
+        (
+            "all",
+            chunked()
+                .shuffle(true)
+                .deflate(1)
+                .fletcher32(true)
+                .checksums(true),
+        ),
+        (
+            "large",
+            ToFile::new(&path).chunk([100, 100]).attribute("units", "K"),
+        ),
+    ];
+    let kinds = every_kind(comm.size());
+    for (at, (name, d)) in kinds.iter().enumerate() {
+        let mine = part_with::<f64>(&d.dim_data(comm.rank())?, Some(f64::NAN));
+        // half of the ways for each, some of the others to read it
+        for (way, save) in ways.iter().cycle().skip(at).step_by(2).take(3) {
+            let key = format!("{name}/{way}");
+            let report = save.clone().key(&key).save(&mine, comm)?;
+            ensure(report.offset == 0, || report.to_string())?;
+            let back = from_file::<f64>(&path, &key, Wanted::AsSaved, comm)?;
+            ensure(back == part(d, comm), || format!("{key}: {back:?}"))?;
+            for (other, d) in kinds.iter().cycle().skip(at).step_by(3).take(3) {
+                let back = from_file::<f64>(&path, &key, d, comm)?;
+                ensure(back == part(d, comm), || {
+                    format!("{key} as {other}: {back:?}")
+                })?;
+            }
+            // every rank asks for the same columns, backwards
+            let columns = DimDict::unstructured(10, 1, 0, vec![9, 3, 0], false)?;
+            let same = DimData::new(vec![DimDict::whole(7)?, columns]);
+            let back = from_file::<f64>(&path, &key, &same, comm)?;
+            ensure(back == part_with(&same, None), || {
+                format!("{key}: {back:?}")
+            })?;
+            let batches = from_file_batched::<f64>(&path, &key, &[2, 10])?;
+            let mut all = Vec::new();
+            for batch in batches.threads(NonZero::<usize>::MIN.saturating_add(1)) {
+                all.extend_from_slice(batch?.0.data());
+            }
+            let whole = DimData::new(vec![DimDict::whole(7)?, DimDict::whole(10)?]);
+            ensure(
+                all == part_with::<f64>(&whole, None).buffer().data(),
+                || format!("{key}: {all:?}"),
+            )?;
+            let sums = if matches!(*way, "chosen" | "all") {
+                verify(&path, &key, comm)?.sums > 0
+            } else {
+                refusal(comm, verify(&path, &key, comm))? == Refusal::NoChecksums
+            };
+            ensure(sums, || format!("{key}: checksums"))?;
+            comm.barrier()?; // everybody has looked
+        }
+    }
+    let info = inspect_hdf5(&path, "rows/large")?;
+    ensure(info.attributes["units"] == "K".into(), || {
+        format!("{info:?}")
+    })?;
+    // queued, and replaced by one that is not coded
+    let d = rows(comm, [7, 10])?;
+    let mine = part::<f64>(&d, comm);
+    let mut queue = FileQueue::new(comm);
+    queue.queue(chunked().deflate(4).key("queued"), &mine);
+    ensure(queue.from_file::<f64>(&path, "queued", &d)? == mine, || {
+        "queued".into()
+    })?;
+    to_file(&mine, &path, "queued", comm)?;
+    ensure(from_file::<f64>(&path, "queued", &d, comm)? == mine, || {
+        "plain".into()
+    })?;
+    let folders = part_folders(folder.path())?.len();
+    ensure(folders == kinds.len() * 3 + 1, || {
+        format!("{folders} folders")
+    })?;
+    comm.barrier()?;
+    let wrong = |save: ToFile| refused(comm, save.key("wrong").save(&mine, comm));
+    let level = IoError::DeflateLevel { given: 10 };
+    ensure(wrong(chunked().deflate(10))? == level, || "level".into())?;
+    let zero = IoError::ChunkExtent { axis: 1, given: 0 };
+    let error = wrong(ToFile::new(&path).chunk([3, 0]))?;
+    ensure(error == zero, || format!("{error:?}"))?;
+    let error = wrong(ToFile::new(&path).chunk([3]))?;
+    ensure(matches!(error, IoError::Dimensions { .. }), || {
+        format!("{error:?}")
+    })?;
+    if comm.size() > 1 {
+        let level = if comm.rank() == 0 { 1 } else { 2 };
+        let error = wrong(chunked().deflate(level))?;
+        let right = matches!(
+            error,
+            IoError::Differ {
+                what: "way of storing",
+                rank: 1,
+                ..
+            }
+        );
+        ensure(right, || format!("{error:?}"))?;
+    }
+    Ok(())
+}
+
+fn shapes(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("shapes.h5");
+    let seven = [2, 1, 3, 1, 2, 1, 2];
+    let mut twelve = [1; 12];
+    (twelve[0], twelve[5], twelve[11]) = (3, 2, 2);
+    for shape in [
+        &[0][..],
+        &[0, 5],
+        &[5, 0],
+        &[0, 0, 3],
+        &[1],
+        &[40],
+        &seven,
+        &twelve,
+    ] {
+        for coded in [false, true] {
+            let d = Distribution::over(comm.size())
+                .shape(shape)
+                .block(0)
+                .build()?;
+            let mine = part::<i32>(&d, comm);
+            let mut save = ToFile::new(&path).key("a");
+            if coded {
+                save = save.deflate(3).checksums(true);
+            }
+            save.save(&mine, comm)?;
+            let back = from_file::<i32>(&path, "a", Wanted::AsSaved, comm)?;
+            ensure(back == mine, || format!("{shape:?}: {back:?}"))?;
+            let elements = shape.iter().product::<u64>();
+            let mut read = 0;
+            let chunk: Vec<u64> = shape.iter().map(|&size| size.max(2) / 2).collect();
+            for batch in from_file_batched::<i32>(&path, "a", &chunk)? {
+                read += batch?.0.data().len() as u64;
+            }
+            ensure(read == elements, || format!("{shape:?}: {read} in batches"))?;
+            if coded {
+                let verified = verify(&path, "a", comm)?;
+                ensure((verified.bytes == 0) == (elements == 0), || {
+                    format!("{verified:?}")
+                })?;
+            }
+            comm.barrier()?;
+        }
+    }
+    // a transposed array is written in C order
+    let d = Distribution::over(comm.size())
+        .shape([6, 4])
+        .block(0)
+        .build()?;
+    let mine = part::<i32>(&d, comm);
+    let (_, dim_data, buffer) = mine.clone().into_parts();
+    let (shape, elements, _) = buffer.into_parts();
+    let (rows, columns) = (shape[0], shape[1]);
+    let turned = (0..columns).flat_map(|c| (0..rows).map(move |r| (r, c)));
+    let turned = turned.map(|(r, c)| elements[r * columns + c]).collect();
+    let turned = HostArray::with_order(shape, turned, Order::Fortran)?;
+    let turned = DistBuffer::new(dim_data, turned)?;
+    for save in [ToFile::new(&path), ToFile::new(&path).chunk([2, 3])] {
+        save.key("turned").save(&turned, comm)?;
+        let back = from_file::<i32>(&path, "turned", &d, comm)?;
+        ensure(back == mine, || format!("turned: {back:?}"))?;
+        comm.barrier()?;
+    }
+    Ok(())
+}
+
+fn checksums(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("sums.h5");
+    let d = rows(comm, [64, 6])?;
+    let mine = part::<i64>(&d, comm);
+    for (way, save) in [
+        ("plain", ToFile::new(&path)),
+        ("coded", ToFile::new(&path).chunk([4, 6]).fletcher32(true)),
+    ] {
+        save.clone().key("a").checksums(true).save(&mine, comm)?;
+        let verified = verify(&path, "a", comm)?;
+        let sums = if way == "plain" {
+            comm.size() as u64
+        } else {
+            16
+        };
+        let right = verified.bytes >= 64 * 48 && (verified.sums >= sums);
+        ensure(right, || format!("{way}: {verified:?}"))?;
+        let parts = part_folders(folder.path())?.remove(0);
+        let file = parts.join(format!("{}.h5", comm.size() - 1));
+        let whole = fs::read(&file)?;
+        comm.barrier()?;
+        // the last element of the last part
+        let wanted = i64::at(64 * 6 - 1).to_ne_bytes();
+        let at = whole
+            .windows(8)
+            .rposition(|bytes| bytes == wanted)
+            .ok_or("no element")?;
+        alone(comm, || {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            fs::write(&file, damaged)
+        })?;
+        let error = refusal(comm, verify(&path, "a", comm))?;
+        let damaged = match &error {
+            Refusal::Part { refusal, .. } => match **refusal {
+                Refusal::Damaged { from, to, .. } => (from..to).contains(&(at as u64)),
+                _ => false,
+            },
+            _ => false,
+        };
+        ensure(damaged, || format!("{way}: {error:?}"))?;
+        let read = from_file::<i64>(&path, "a", &d, comm);
+        if way == "coded" {
+            // readers check the sums of chunks
+            let error = refusal(comm, read)?;
+            let right = matches!(&error, Refusal::Part { refusal, .. } if matches!(**refusal, Refusal::Chunk { .. }));
+            ensure(right, || format!("{error:?}"))?;
+        }
+        alone(comm, || fs::remove_file(&file))?;
+        let error = refusal(comm, verify(&path, "a", comm))?;
+        let lost =
+            matches!(&error, Refusal::Part { refusal, .. } if **refusal == Refusal::NotFound);
+        ensure(lost, || format!("{way}: {error:?}"))?;
+        alone(comm, || fs::write(&file, &whole))?;
+        ensure(verify(&path, "a", comm)? == verified, || "mended".into())?;
+        // what is made of the parts has sums too, and none without them
+        let one = folder.join("one.h5");
+        alone(comm, || repack(&path, &one).map_err(std::io::Error::other))?;
+        let again = verify(&one, "a", comm)?;
+        ensure(again.bytes == 64 * 48, || format!("{again:?}"))?;
+        comm.barrier()?;
+        save.key("a").save(&mine, comm)?;
+        let error = refusal(comm, verify(&path, "a", comm))?;
+        ensure(error == Refusal::NoChecksums, || format!("{error:?}"))?;
+        alone(comm, || fs::remove_file(&one))?;
+    }
+    // a scalar is in the file itself
+    let scalar = Distribution::over(comm.size()).shape([]).build()?;
+    let save = ToFile::new(&path).key("scalar").checksums(true);
+    save.save(&part::<i64>(&scalar, comm), comm)?;
+    ensure(verify(&path, "scalar", comm)?.bytes == 8, || {
+        "scalar".into()
+    })?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn retired(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let (path, other) = (folder.join("a.h5"), folder.join("other.h5"));
+    let d = rows(comm, [8, 6])?;
+    let mine = part::<i32>(&d, comm);
+    to_file(&mine, &other, "a", comm)?;
+    let left = |expected: usize, what: &str| -> Outcome {
+        let folders = part_folders(folder.path())?;
+        ensure(folders.len() == expected, || format!("{what}: {folders:?}"))?;
+        comm.barrier()?;
+        Ok(())
+    };
+    let in_parts = || -> Outcome {
+        to_file(&mine, &path, "a", comm)?;
+        ToFile::new(&path)
+            .key("group/b")
+            .deflate(1)
+            .save(&mine, comm)?;
+        left(3, "two datasets, and the other file's")
+    };
+    in_parts()?;
+    save_hdf5(&path, &mine, "c", WriteMode::Append, comm)?;
+    left(3, "one more dataset")?;
+    // refused: they stay
+    let error = refusal(
+        comm,
+        save_hdf5(&path, &mine, "a", WriteMode::CreateNew, comm),
+    )?;
+    ensure(error == Refusal::Exists, || format!("{error:?}"))?;
+    left(3, "nothing new")?;
+    save_hdf5(&path, &mine, "c", WriteMode::Replace, comm)?;
+    left(1, "saved as a whole")?;
+    in_parts()?;
+    alone(comm, || {
+        let d = Distribution::over(1)
+            .shape([2])
+            .build()
+            .map_err(std::io::Error::other)?;
+        let new = SaveHdf5::new(&path).mode(WriteMode::Replace);
+        let mut writer = new
+            .begin(&d, ElementType::U8)
+            .map_err(std::io::Error::other)?;
+        writer.write(&[1, 2]).map_err(std::io::Error::other)?;
+        writer.publish().map_err(std::io::Error::other)
+    })?;
+    left(1, "piece by piece")?;
+    in_parts()?;
+    alone(comm, || {
+        repack(&other, &path).map_err(std::io::Error::other)
+    })?;
+    left(1, "another file as one")?;
+    // what somebody put there stays, and a file under another name keeps its parts
+    to_file(&mine, &path, "a", comm)?;
+    let moved = folder.join("moved.h5");
+    alone(comm, || {
+        let parts = part_folders(folder.path()).map_err(std::io::Error::other)?;
+        parts
+            .iter()
+            .try_for_each(|parts| fs::write(parts.join("notes.txt"), "mine"))?;
+        fs::rename(&path, &moved)
+    })?;
+    save_hdf5(&path, &mine, "c", WriteMode::Replace, comm)?;
+    save_hdf5(&path, &mine, "c", WriteMode::Replace, comm)?;
+    left(2, "moved")?;
+    for path in [&other, &moved] {
+        let back = from_file::<i32>(path, "a", &d, comm)?;
+        ensure(back == mine, || format!("{}: {back:?}", path.display()))?;
+    }
+    comm.barrier()?;
+    save_hdf5(&other, &mine, "c", WriteMode::Replace, comm)?;
+    left(2, "with notes")?;
+    let notes = part_folders(folder.path())?;
+    let files = notes.iter().map(|parts| Ok(fs::read_dir(parts)?.count()));
+    let files = files.collect::<std::io::Result<Vec<usize>>>()?;
+    ensure(files.contains(&1), || format!("{files:?}"))?;
+    comm.barrier()?;
+    Ok(())
+}
+
+fn permissions(comm: &dyn Communicator) -> Outcome {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new(comm);
+    let path = folder.join("a.h5");
+    let d = rows(comm, [8, 6])?;
+    let mine = part::<i32>(&d, comm);
+    let mode = |path: &Path| -> std::io::Result<u32> {
+        Ok(fs::metadata(path)?.permissions().mode() & 0o777)
+    };
+    to_file(&mine, &path, "a", comm)?;
+    let plain = folder.join("plain");
+    alone(comm, || fs::write(&plain, ""))?;
+    let parts = part_folders(folder.path())?.remove(0);
+    let same = mode(&path)? == mode(&plain)? && mode(&parts.join("0.h5"))? == mode(&plain)?;
+    ensure(same, || "not as the umask has it".into())?;
+    comm.barrier()?;
+    for (bits, of_folder) in [(0o600, 0o700), (0o640, 0o750), (0o664, 0o775)] {
+        alone(comm, || {
+            fs::set_permissions(&path, fs::Permissions::from_mode(bits))
+        })?;
+        for save in [
+            ToFile::new(&path),
+            ToFile::new(&path).chunk([2, 2]).checksums(true),
+        ] {
+            save.key("a").save(&mine, comm)?;
+            let parts = part_folders(folder.path())?.remove(0);
+            let found = [mode(&path)?, mode(&parts)?, mode(&parts.join("0.h5"))?];
+            ensure(found == [bits, of_folder, bits], || format!("{found:?}"))?;
+            comm.barrier()?;
+        }
+    }
+    ensure(from_file::<i32>(&path, "a", &d, comm)? == mine, || {
+        "a".into()
+    })?;
+    Ok(())
+}
+
+/// Every rank but the first works in another folder.
+fn elsewhere(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let d = rows(comm, [8, 6])?;
+    let mine = part::<i32>(&d, comm);
+    let before = std::env::current_dir()?;
+    let (here, there) = (folder.join("here"), folder.join("there"));
+    alone(comm, || {
+        fs::create_dir(&here)?;
+        fs::create_dir(&there)
+    })?;
+    std::env::set_current_dir(&here)?;
+    to_file(&mine, "a.h5", "a", comm)?;
+    save_hdf5("b.h5", &mine, "b", WriteMode::Replace, comm)?;
+    ensure(from_file::<i32>("a.h5", "a", &d, comm)? == mine, || {
+        "here".into()
+    })?;
+    comm.barrier()?;
+    if comm.size() > 1 {
+        if comm.rank() > 0 {
+            std::env::set_current_dir(&there)?;
+            // of the same name
+            if comm.rank() == 1 {
+                fs::write("b.h5", "another file")?;
+            }
+        }
+        let errors = [
+            refused(comm, to_file(&mine, "a.h5", "a", comm))?,
+            refused(comm, from_file::<i32>("a.h5", "a", &d, comm))?,
+            refused(comm, save_hdf5("b.h5", &mine, "c", WriteMode::Append, comm))?,
+            refused(comm, load_hdf5::<i32>("b.h5", &d, "b", comm))?,
+            refused(comm, verify("b.h5", "b", comm))?,
+            refused(comm, open_dset::<i32>("b.h5", "b", comm).map(drop))?,
+        ];
+        for (call, error) in errors.into_iter().enumerate() {
+            let right = match &error {
+                IoError::Differ {
+                    what: "path",
+                    rank: 1,
+                    given,
+                    allowed,
+                } => given.contains("/there/") && allowed.contains("/here/"),
+                _ => false,
+            };
+            ensure(right, || format!("call {call}: {error:?}"))?;
+        }
+        let left = fs::read_dir(&there)?.count() + fs::read_dir(&here)?.count();
+        ensure(left == 4, || format!("{left} files"))?; // two, the parts of one, and the other one
+        comm.barrier()?;
+        // an absolute path is the same everywhere
+        let path = here.join("a.h5");
+        to_file(&mine, &path, "a", comm)?;
+        ensure(from_file::<i32>(&path, "a", &d, comm)? == mine, || {
+            "absolute".into()
+        })?;
+    }
+    std::env::set_current_dir(before)?;
     comm.barrier()?;
     Ok(())
 }

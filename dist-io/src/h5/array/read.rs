@@ -112,7 +112,7 @@ fn read_in_order(
             }
             outcome
         }
-        Body::Here(_) | Body::Nowhere(_) | Body::Chunks(_) => {
+        Body::Here(_) | Body::Nowhere(_) | Body::Chunks(_) | Body::Tiles(_) => {
             let read = source.read(comm, dim_data, None, bytes, Way::default())?;
             report.file_bytes += read.file_bytes;
             report.requests += read.requests;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use dap_protocol::DimData;
+use dap_protocol::{DimData, DimDict};
 use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator, ReduceOp, SharedFile, SingleComm};
 use hdf5_metno as hdf5;
@@ -14,7 +14,7 @@ use super::read::{Open, own, refused};
 use super::threads::{in_threads, locked, threads};
 use super::{Chunks, Place, in_memory, number, origin};
 use crate::execute::{NO_EXCHANGE, exchange, room};
-use crate::h5::together::settle;
+use crate::h5::together::{refusal, settle};
 use crate::h5::{Refusal, ffi};
 use crate::part::Extent;
 use crate::plan::LONG_RUN;
@@ -161,6 +161,47 @@ pub(in crate::h5) fn save_piece(
             writer.by_rank_0(&alone, most, filters, *dataset, &mut report)
         }
     }
+}
+
+/// Writes all elements of a chunked dataset, C order, through these filters and with so many threads. Local: this process has made it.
+/// Before the library gets chunks, there has to be `room` for so many bytes more.
+pub(in crate::h5) fn save_alone(
+    (dataset, room): (&hdf5::Dataset, &dyn Fn(u64) -> Result<(), Refusal>),
+    (shape, item): (&[u64], usize),
+    (chunk, filters): (&[u64], &[Filter]),
+    threads: usize,
+    elements: &[u8],
+    report: &mut IoReport,
+) -> Result<(), Refusal> {
+    let (extents, bytes) = in_memory(chunk, shape.len(), item)?;
+    let whole = shape.iter().map(|&size| DimDict::whole(size));
+    let whole = whole.collect::<Result<Vec<_>, _>>();
+    let whole = DimData::new(whole.map_err(|error| refusal(error.into()))?);
+    let pieces = ChunkPieces::new(&whole, &extents, item, Extent::Owned).map_err(refusal)?;
+    let writer = Writer {
+        pieces: &pieces,
+        elements,
+        shape,
+        chunk,
+        item,
+        bytes,
+        known: None,
+        shares: false,
+    };
+    let batch = (ROUND / bytes).max(1) as u64;
+    let mut first = 0;
+    while first < pieces.count() {
+        let end = first.saturating_add(batch).min(pieces.count());
+        let all = writer.coded(first..end, filters, threads)?;
+        room(all.iter().map(|coded| coded.bytes.len() as u64).sum())?;
+        for coded in all {
+            report.requests += 1;
+            report.file_bytes += coded.bytes.len() as u64;
+            writer.hand_over(dataset, &coded.coords, coded.left_out, &coded.bytes)?;
+        }
+        first = end;
+    }
+    Ok(())
 }
 
 /// How one rank writes chunks.

@@ -10,7 +10,7 @@ use crate::h5::attribute::attach;
 use crate::h5::chunk::{self, Chunks, Filter, LISTED_TO_WRITE, Place};
 use crate::h5::create::{check_free, close, contiguous, describe, extents, offset_of, shaped};
 use crate::h5::together::names;
-use crate::h5::{Refusal, Way, WriteMode, open};
+use crate::h5::{Refusal, Way, WriteMode, open, vds};
 use crate::publish::{Claim, Existing, Pending};
 use crate::{FileLayout, IoPlan};
 
@@ -33,7 +33,14 @@ impl SaveHdf5 {
             WriteMode::CreateNew => Existing::Refuse,
             WriteMode::Append => Existing::Copy,
         };
-        let pending = Claim::new(&self.path)?.pending(existing)?;
+        let claim = Claim::new(&self.path)?;
+        let retired = if existing == Existing::Replace && claim.exists() {
+            vds::retired_with(claim.target())
+        } else {
+            Vec::new()
+        };
+        let mut pending = claim.pending(existing)?;
+        pending.retire(retired);
         let file = if pending.is_copy() {
             open::private(pending.path())?
         } else {

@@ -53,7 +53,7 @@ impl SaveHdf5 {
             None if filters.is_empty() && self.max_shape.is_none() => {
                 return Ok((FileLayout::Contiguous, filters));
             }
-            None => chosen(shape, item),
+            None => chosen(shape, item, CHUNK),
         };
         if shape.is_empty() {
             return Ok((FileLayout::Contiguous, filters));
@@ -149,15 +149,15 @@ impl SaveHdf5 {
     }
 }
 
-/// Chunks of whole rows, as far as they fit.
-fn chosen(shape: &[u64], item: usize) -> Vec<u64> {
+/// Chunks of whole rows, as far as they fit in so many bytes.
+pub(in crate::h5) fn chosen(shape: &[u64], item: usize, most: u64) -> Vec<u64> {
     let mut chunk: Vec<u64> = shape.iter().map(|&n| n.max(1)).collect();
     let bytes = |chunk: &[u64]| {
         let bytes = chunk.iter();
         bytes.fold(item as u64, |bytes, &n| bytes.saturating_mul(n))
     };
     for axis in 0..chunk.len() {
-        while chunk[axis] > 1 && bytes(&chunk) > CHUNK {
+        while chunk[axis] > 1 && bytes(&chunk) > most {
             chunk[axis] = chunk[axis].div_ceil(2);
         }
     }

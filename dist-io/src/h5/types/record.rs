@@ -508,7 +508,7 @@ pub fn load_hdf5_records<'a>(
             let items = bytes.chunks_exact_mut(item);
             items.for_each(|item| item.copy_from_slice(fill));
         }
-        Contents::Parts(_) => return Err(refused(virtual_records())),
+        Contents::Parts(_) | Contents::Tiles(_) => return Err(refused(virtual_records())),
         Contents::Chunks(chunks) => {
             let file = comm.open_shared(path, FileMode::Read)?;
             let library = if chunks.needs_library() {

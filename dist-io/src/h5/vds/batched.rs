@@ -10,7 +10,7 @@ use dap_protocol::{Element, ElementType, HostArray, copy_bytes_to_elements};
 use super::super::source::Source as Dataset;
 use super::super::together::refused;
 use super::block::{Block, product};
-use super::mosaic::Mosaic;
+use super::blockwise::Blockwise;
 use crate::execute::zeroed;
 use crate::{IoError, Refusal};
 
@@ -20,7 +20,9 @@ pub type Batch<T> = (HostArray<T>, Vec<u64>);
 /// Reads one dataset of an HDF5 file in chunks of `chunk_size` elements, in C order of the grid of chunks. Local: one rank, or a
 /// program without ranks.
 ///
-/// Read are datasets in one piece, and virtual ones; any other is refused, by [`Refusal::Storage`].
+/// Any dataset is read that [`load_hdf5`](crate::load_hdf5) reads, a chunked or compressed one too: its own chunks are decoded
+/// as often as chunks of `chunk_size` meet them, once with [`aligned`](Batches::aligned). One thread decodes, unless
+/// [`threads`](Batches::threads) says otherwise: ranks that share the work share the processors too.
 ///
 /// `key` is the full path of one array, as for [`from_file`](crate::legate::from_file), which says what is read of virtual
 /// datasets. Nothing is read yet; every [`next`](Iterator::next) gives a chunk and the offsets at which it belongs. Chunks at the
@@ -79,11 +81,10 @@ pub fn from_file_batched<T: Element>(
     }
     let shape = source.found.shape.clone();
     let grid = Grid::new(&shape, chunk_size, element.size())?;
-    let mosaic = source.into_mosaic().map_err(refused)?;
     let source = Source {
         path: path.to_owned(),
         key: key.to_owned(),
-        mosaic,
+        elements: Blockwise::new(source).map_err(refused)?,
         grid,
     };
     Ok(Batches {
@@ -167,7 +168,7 @@ impl Grid {
 struct Source {
     path: PathBuf,
     key: String,
-    mosaic: Mosaic,
+    elements: Blockwise,
     grid: Grid,
 }
 
@@ -195,15 +196,8 @@ impl Source {
             None => zeroed(elements)?, // `bool`: bytes are looked at before they are elements
         };
         let bytes = T::bytes_mut(&mut chunk).unwrap_or(&mut checked);
-        let read = self.mosaic.read_block(&block, bytes, threads(bytes.len()));
-        read.map_err(|error| {
-            let refusal = if self.mosaic.has_changed() {
-                Refusal::Changed
-            } else {
-                Refusal::os("read")(error)
-            };
-            refused(&self.path, &self.key, refusal)
-        })?;
+        let read = self.elements.read(&block, bytes, threads(bytes.len()));
+        read.map_err(|refusal| refused(&self.path, &self.key, refusal))?;
         if T::TYPE == ElementType::Bool {
             if let Some(position) = checked.iter().position(|&byte| byte > 1) {
                 return Err(IoError::Element {
@@ -269,6 +263,54 @@ impl<T: Element> Batches<T> {
         }
         self.reads_ahead = chunk.saturating_mul(2) <= bytes;
         Ok(self)
+    }
+
+    /// Makes chunks as large as whole chunks of the file, so that none of those is decoded twice: every extent is rounded up to
+    /// a multiple of theirs. A dataset that is not in chunks is read as it was going to be. Before the first chunk, and before
+    /// [`within`](Self::within).
+    ///
+    /// ```
+    /// # use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
+    /// # use dist_comm::SingleComm;
+    /// use dist_io::SaveHdf5;
+    /// use dist_io::legate::from_file_batched;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("numbers.h5");
+    /// # let numbers = DistBuffer::new(DimData::new(vec![DimDict::whole(10)?]), HostArray::new(vec![10], vec![1_u8; 10])?)?;
+    /// SaveHdf5::new(&path).key("n").chunk([4]).deflate(4).save(&numbers, &SingleComm::new())?;
+    /// let batches = from_file_batched::<u8>(&path, "n", &[5])?.aligned()?;
+    /// let extents = batches.map(|batch| Ok::<_, dist_io::IoError>(batch?.0.data().len()));
+    /// assert_eq!(extents.collect::<Result<Vec<_>, _>>()?, [8, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`IoError::Overflow`].
+    pub fn aligned(mut self) -> Result<Self, IoError> {
+        let item = size_of::<T>();
+        if let Some(source) = Arc::get_mut(&mut self.source)
+            && let Some(chunk) = source.elements.chunk()
+        {
+            let both = source.grid.chunk.iter().zip(chunk);
+            let extents = both.map(|(&asked, &chunk)| {
+                let extent = asked.max(1).checked_next_multiple_of(chunk.max(1));
+                extent.ok_or(IoError::Overflow {
+                    what: "extent of a chunk",
+                })
+            });
+            let extents = extents.collect::<Result<Vec<u64>, _>>()?;
+            source.grid = Grid::new(&source.grid.shape, &extents, item)?;
+            self.left = source.grid.chunks;
+        }
+        Ok(self)
+    }
+
+    /// Decodes the chunks of the file by so many threads. Before the first chunk.
+    pub fn threads(mut self, threads: NonZero<usize>) -> Self {
+        if let Some(source) = Arc::get_mut(&mut self.source) {
+            source.elements.set_threads(threads);
+        }
+        self
     }
 
     /// Gives a chunk back, so that a later one is read into its memory: new memory takes the system about as long as reading.

@@ -1,9 +1,6 @@
-//! [`Block`]: elements of an array without gaps, and whether blocks make an array up.
+//! [`Block`]: elements of an array without gaps.
 
 use serde::{Deserialize, Serialize};
-
-use crate::Refusal;
-use crate::layout::shape_text;
 
 /// A block of an array: where it begins, and its extent, per dimension, in elements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +45,7 @@ impl Block {
     }
 
     /// Whether two blocks of one array have an element in common; both fit the array.
-    fn meets(&self, other: &Self) -> bool {
+    pub(super) fn meets(&self, other: &Self) -> bool {
         (0..self.start.len()).all(|axis| {
             self.start[axis] < other.start[axis] + other.shape[axis]
                 && other.start[axis] < self.start[axis] + self.shape[axis]
@@ -84,106 +81,9 @@ pub(in crate::h5) fn strides(shape: &[u64]) -> Vec<u64> {
     strides
 }
 
-/// Checks that every element of an array lies in exactly one of the blocks, none of which is empty.
-pub(in crate::h5) fn check_cover(shape: &[u64], blocks: &[&Block]) -> Result<(), Refusal> {
-    if let Some(outside) = blocks.iter().find(|block| !block.fits(shape)) {
-        return Err(Refusal::NotBlocks {
-            message: format!(
-                "{} does not lie in an array of {}",
-                outside.text(),
-                shape_text(shape)
-            ),
-        });
-    }
-    let size = product(shape).ok_or_else(|| Refusal::NotBlocks {
-        message: "too many elements".to_owned(),
-    })?;
-    if let Some((one, other)) = pair_that_meets(shape.len(), blocks) {
-        return Err(Refusal::NotBlocks {
-            message: format!("{} and {} overlap", one.text(), other.text()),
-        });
-    }
-    // disjoint and inside: the sum is at most the size
-    let covered: u64 = blocks.iter().filter_map(|block| block.elements()).sum();
-    if covered < size {
-        return Err(Refusal::Uncovered { covered, size });
-    }
-    Ok(())
-}
-
-/// Two blocks that have an element in common. Blocks are compared with those that begin below their end along the dimension with
-/// the most beginnings.
-fn pair_that_meets<'a>(ndim: usize, blocks: &[&'a Block]) -> Option<(&'a Block, &'a Block)> {
-    let beginnings = |axis: usize| {
-        let mut starts: Vec<u64> = blocks.iter().map(|block| block.start[axis]).collect();
-        starts.sort_unstable();
-        starts.dedup();
-        starts.len()
-    };
-    let Some(axis) = (0..ndim).max_by_key(|&axis| beginnings(axis)) else {
-        // scalars: any two meet
-        return Some((blocks.first()?, blocks.get(1)?));
-    };
-    let mut sorted = blocks.to_vec();
-    sorted.sort_unstable_by_key(|block| block.start[axis]);
-    for (i, block) in sorted.iter().enumerate() {
-        let end = block.start[axis] + block.shape[axis];
-        let near = sorted[i + 1..]
-            .iter()
-            .take_while(|other| other.start[axis] < end);
-        if let Some(other) = near.into_iter().find(|other| block.meets(other)) {
-            return Some((block, other));
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn block(start: &[u64], shape: &[u64]) -> Block {
-        Block::new(start.to_vec(), shape.to_vec())
-    }
-
-    fn cover(shape: &[u64], blocks: &[Block]) -> Result<(), Refusal> {
-        check_cover(shape, &blocks.iter().collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn blocks_cover_or_do_not() {
-        let tiles = [
-            block(&[0, 0], &[2, 3]),
-            block(&[0, 3], &[2, 1]),
-            block(&[2, 0], &[1, 4]),
-        ];
-        assert_eq!(cover(&[3, 4], &tiles), Ok(()));
-        assert_eq!(
-            cover(&[3, 4], &tiles[..2]),
-            Err(Refusal::Uncovered {
-                covered: 8,
-                size: 12
-            })
-        );
-        let twice = [block(&[0, 0], &[2, 3]), block(&[1, 2], &[2, 2])];
-        let error = cover(&[3, 4], &twice).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("[[0, 2], [0, 3]] and [[1, 3], [2, 4]] overlap"),
-            "{error}"
-        );
-        assert!(matches!(
-            cover(&[3, 4], &[block(&[2, 0], &[2, 4])]),
-            Err(Refusal::NotBlocks { .. })
-        ));
-        assert!(matches!(
-            cover(&[3, 4], &[block(&[u64::MAX, 0], &[2, 4])]),
-            Err(Refusal::NotBlocks { .. })
-        ));
-        assert_eq!(cover(&[], &[block(&[], &[])]), Ok(()));
-        assert_eq!(cover(&[0, 3], &[]), Ok(()));
-    }
 
     #[test]
     fn strides_are_those_of_c_order() {

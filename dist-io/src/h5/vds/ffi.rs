@@ -19,8 +19,9 @@ use hdf5_metno_sys::h5p::{
     H5Pget_virtual_srcspace, H5Pget_virtual_vspace,
 };
 use hdf5_metno_sys::h5s::{
-    H5S_sel_type, H5Sclose, H5Sget_regular_hyperslab, H5Sget_select_type,
-    H5Sget_simple_extent_ndims, H5Sget_simple_extent_npoints,
+    H5S_UNLIMITED, H5S_sel_type, H5Sclose, H5Sget_regular_hyperslab, H5Sget_select_hyper_blocklist,
+    H5Sget_select_hyper_nblocks, H5Sget_select_type, H5Sget_simple_extent_ndims,
+    H5Sget_simple_extent_npoints,
 };
 use hdf5_metno_sys::h5t::{H5Tclose, H5Tget_size};
 
@@ -42,10 +43,23 @@ pub(super) struct Mapping {
 #[derive(Clone, Debug)]
 pub(super) enum Selected {
     All,
-    /// One block of elements without gaps.
-    Block(Block),
+    Nothing,
+    /// Equal blocks at equal distances, per dimension.
+    Regular(Vec<Blocks>),
+    /// A union of blocks, as many as the file lists.
+    Union(Vec<Block>),
     /// Anything else.
     Other,
+}
+
+/// Equal blocks at equal distances along a dimension. Their number, or the length of the only one, is `None` where it has no
+/// limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocks {
+    pub(super) start: u64,
+    pub(super) stride: u64,
+    pub(super) count: Option<u64>,
+    pub(super) block: Option<u64>,
 }
 
 /// The mappings of a virtual dataset.
@@ -158,15 +172,17 @@ impl Space {
         let kind = sync(|| unsafe { H5Sget_select_type(id) });
         Ok(match kind {
             H5S_sel_type::H5S_SEL_ALL => Selected::All,
-            H5S_sel_type::H5S_SEL_HYPERSLABS => {
-                self.regular(ndim).map_or(Selected::Other, Selected::Block)
-            }
+            H5S_sel_type::H5S_SEL_NONE => Selected::Nothing,
+            H5S_sel_type::H5S_SEL_HYPERSLABS => match self.regular(ndim) {
+                Some(blocks) => Selected::Regular(blocks),
+                None => self.union(ndim)?,
+            },
             _ => Selected::Other,
         })
     }
 
-    /// The block that a hyperslab is; `None` where it has gaps, no end, or is a union of several.
-    fn regular(&self, ndim: usize) -> Option<Block> {
+    /// What a hyperslab is; `None` where it is a union of several.
+    fn regular(&self, ndim: usize) -> Option<Vec<Blocks>> {
         let mut numbers = vec![0; 4 * ndim];
         let (start, rest) = numbers.split_at_mut(ndim);
         let (stride, rest) = rest.split_at_mut(ndim);
@@ -185,13 +201,48 @@ impl Space {
         if status < 0 {
             return None;
         }
-        let extent = |axis: usize| match (count[axis], block[axis]) {
-            (1, block) => Some(block),
-            (count, block) if stride[axis] == block => count.checked_mul(block),
-            _ => None,
+        let limited = |number: u64| (number != H5S_UNLIMITED).then_some(number);
+        let blocks = |axis: usize| Blocks {
+            start: start[axis],
+            stride: stride[axis],
+            count: limited(count[axis]),
+            block: limited(block[axis]),
         };
-        let shape: Option<Vec<u64>> = (0..ndim).map(extent).collect();
-        Some(Block::new(start.to_vec(), shape?))
+        Some((0..ndim).map(blocks).collect())
+    }
+
+    /// The blocks of a hyperslab that is irregular.
+    fn union(&self, ndim: usize) -> Result<Selected, Refusal> {
+        let id = self.0;
+        // SAFETY: the dataspace is open with a selection of hyperslabs, and the library's lock is held
+        // (H5Sget_select_hyper_nblocks).
+        let count = sync(|| unsafe { H5Sget_select_hyper_nblocks(id) });
+        let Ok(count) = u64::try_from(count) else {
+            return Ok(Selected::Other);
+        };
+        let refused = || failed("ask for the blocks of a selection");
+        let numbers = usize::try_from(count).ok();
+        let numbers = numbers.and_then(|count| count.checked_mul(2 * ndim));
+        let numbers = numbers.ok_or_else(refused)?;
+        let mut corners: Vec<u64> = Vec::new();
+        let room = corners.try_reserve_exact(numbers);
+        room.map_err(|_| refused())?;
+        corners.resize(numbers, 0);
+        // SAFETY: as above, and `corners` has room for the two corners of as many blocks as were just counted
+        // (H5Sget_select_hyper_blocklist).
+        status("ask for the blocks of a selection", || unsafe {
+            H5Sget_select_hyper_blocklist(id, 0, count, corners.as_mut_ptr())
+        })?;
+        let block = |corners: &[u64]| {
+            let (start, last) = corners.split_at(ndim);
+            let axes = start.iter().zip(last);
+            let shape = axes.map(|(start, last)| last.checked_sub(*start)?.checked_add(1));
+            let shape = shape.collect::<Option<Vec<u64>>>();
+            shape.map(|shape| Block::new(start.to_vec(), shape))
+        };
+        let blocks = corners.chunks_exact((2 * ndim).max(1)).map(block);
+        let blocks = blocks.collect::<Option<Vec<Block>>>();
+        Ok(blocks.map_or(Selected::Other, Selected::Union))
     }
 }
 

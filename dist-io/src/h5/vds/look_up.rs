@@ -1,102 +1,216 @@
-//! [`parts_of`]: where the elements of a virtual dataset lie, every part looked at. By one rank alone.
+//! [`parts_of`]: where the elements of a virtual dataset lie, every source looked at. By one rank alone.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hdf5_metno as hdf5;
+use hdf5_metno::plist::DatasetCreate;
 
-use super::super::Refusal;
 use super::super::dataset::{Found, attribute, how};
-use super::super::source::Opened;
-use super::block::{Block, check_cover, strides};
-use super::ffi::{self, Selected};
+use super::super::source::{Contents, Opened};
+use super::super::{Refusal, ffi::fill_value};
+use super::along::{Along, block_of, covered};
+use super::block::{product, strides};
+use super::ffi::{self, Mapping, Selected};
 use super::mosaic::Piece;
+use super::part_file::PART_KEY;
+use super::pattern::Pattern;
 use super::place::is_save;
+use super::select::{Axis, Chosen, paired, selected};
+use super::tiles::{Part, Tile, Tiles};
 use super::{BOUNDS_ATTRIBUTE, SAVE_ATTRIBUTE};
-use crate::identity::Identity;
 use crate::layout::shape_text;
 use crate::publish::{behind_links, directory};
+
+/// How far sources may lie in other sources, and how many of those are looked at.
+const DEPTH: usize = 8;
+const SOURCES: usize = 10_000;
+
+/// Sources that are virtual datasets themselves.
+#[derive(Debug)]
+pub(in crate::h5) struct Nesting {
+    depth: usize,
+    left: usize,
+}
+
+impl Nesting {
+    /// Of a dataset that is no source.
+    pub(in crate::h5) fn new() -> Self {
+        Self {
+            depth: 0,
+            left: SOURCES,
+        }
+    }
+
+    /// One more source is looked at.
+    fn count(&mut self) -> Result<(), Refusal> {
+        if self.depth == 0 {
+            return Ok(()); // as many as the file lists
+        }
+        let left = self.left.checked_sub(1).filter(|_| self.depth <= DEPTH);
+        self.left = left.ok_or_else(|| Refusal::NotBlocks {
+            message: "its sources are made of sources without end".to_owned(),
+        })?;
+        Ok(())
+    }
+}
 
 /// The parts of a virtual dataset of the file `path`, every one of which is looked at.
 pub(in crate::h5) fn parts_of(
     path: &Path,
     dataset: &hdf5::Dataset,
     whole: &Found,
-) -> Result<Vec<Piece>, Refusal> {
-    let mappings = ffi::mappings(&how(dataset)?)?;
+    nesting: &mut Nesting,
+) -> Result<Contents, Refusal> {
+    let how = how(dataset)?;
     let save = save_of(dataset)?;
-    let mut pieces = Vec::new();
-    for (number, mapping) in mappings.iter().enumerate() {
-        let target = match &mapping.target {
-            Selected::All => Block::whole(&whole.shape),
-            Selected::Block(block) => block.clone(),
-            Selected::Other => return Err(not_blocks(number, GAPS)),
-        };
-        if !target.fits(&whole.shape) {
-            return Err(not_blocks(number, "reaches beyond the dataset"));
-        }
-        if target.is_empty() {
-            continue;
-        }
-        let name = unescaped(&mapping.file).ok_or_else(|| not_blocks(number, PATTERN))?;
-        let dataset = unescaped(&mapping.dataset).ok_or_else(|| not_blocks(number, PATTERN))?;
-        let dataset = String::from_utf8_lossy(&dataset).into_owned();
-        let file = resolve(path, OsStr::from_bytes(&name))?;
-        let wrong = |refusal: Refusal| Refusal::Part {
-            part: String::from_utf8_lossy(&name).into_owned(),
-            refusal: Box::new(refusal),
-        };
-        let stamp = save.as_deref().map(|save| (save, target.text()));
-        let (part, identity) = part(&file, &dataset, whole, stamp).map_err(wrong)?;
-        let another_shape = |allowed: String| {
-            wrong(Refusal::Stamp {
-                what: "the shape".to_owned(),
-                given: shape_text(&part.shape),
-                allowed,
-            })
-        };
-        let source = match &mapping.source {
-            Selected::All => Block::whole(&part.shape),
-            Selected::Block(block) if block.fits(&part.shape) => block.clone(),
-            Selected::Block(block) => return Err(another_shape(block.text())),
-            Selected::Other => return Err(not_blocks(number, GAPS)),
-        };
-        let strides = match brought_over(&source, &part.shape, &target) {
-            Some(strides) => strides,
-            None if matches!(mapping.source, Selected::All) => {
-                return Err(another_shape(shape_text(&target.shape)));
-            }
-            None => return Err(not_blocks(number, "has blocks of two shapes")),
-        };
-        let first: u64 = source
-            .start
-            .iter()
-            .zip(self::strides(&part.shape))
-            .map(|(at, stride)| at * stride)
-            .sum();
-        let size = whole.element()?.size() as u64;
-        pieces.push(Piece {
-            file: file.as_os_str().as_bytes().to_vec(),
-            // inside the file, whose length was looked at
-            offset: part.offset(IN_ONE_PIECE)? + first * size,
-            strides,
-            byte_order: part.byte_order,
-            target,
-            identity: Some(identity),
-        });
+    let mut looked = Looked {
+        path,
+        whole,
+        save: save.as_deref(),
+        nesting,
+        known: HashMap::new(),
+        parts: Vec::new(),
+        tiles: Vec::new(),
+    };
+    for (number, mapping) in ffi::mappings(&how)?.iter().enumerate() {
+        looked.mapping(number, mapping)?;
     }
-    let targets: Vec<&Block> = pieces.iter().map(|piece| &piece.target).collect();
-    check_cover(&whole.shape, &targets)?;
-    Ok(pieces)
+    let Looked { parts, tiles, .. } = looked;
+    let targets: Vec<&[Along]> = tiles.iter().map(|tile| &*tile.target).collect();
+    let covered = covered(&whole.shape, &targets)?;
+    let size = product(&whole.shape).unwrap_or(u64::MAX);
+    if save.is_some() && covered < size {
+        return Err(Refusal::Uncovered { covered, size });
+    }
+    if covered == size
+        && let Some(pieces) = pieces(&parts, &tiles, whole)?
+    {
+        return Ok(Contents::Parts(pieces));
+    }
+    let ty = dataset.dtype();
+    let ty = ty.map_err(Refusal::library("ask for the element type"))?;
+    let fill = fill_value(&how, &ty);
+    let fill = (fill, covered < size);
+    Ok(Contents::Tiles(Tiles::new(whole, parts, tiles, fill)?))
 }
 
-/// How a part may be stored.
-const IN_ONE_PIECE: &str = "in one piece";
+/// What has been looked at of a virtual dataset.
+struct Looked<'a> {
+    path: &'a Path,
+    whole: &'a Found,
+    save: Option<&'a str>,
+    nesting: &'a mut Nesting,
+    /// The numbers of parts, by file and key.
+    known: HashMap<(PathBuf, String), usize>,
+    parts: Vec<Part>,
+    tiles: Vec<Tile>,
+}
 
-const PATTERN: &str = "names its source by a pattern";
+impl Looked<'_> {
+    fn mapping(&mut self, number: usize, mapping: &Mapping) -> Result<(), Refusal> {
+        for block in 0.. {
+            let found = target_of(number, mapping, &self.whole.shape, block)?;
+            let Some(source) = found else {
+                return Ok(());
+            };
+            self.tile(number, mapping, &source)?;
+            if !mapping.is_pattern() {
+                break;
+            }
+        }
+        Ok(())
+    }
 
-const GAPS: &str = "is not from one block to another";
+    fn tile(&mut self, number: usize, mapping: &Mapping, named: &Named) -> Result<(), Refusal> {
+        let whole = self.whole;
+        let axes = named.target.iter();
+        let mut target: Vec<Along> = axes.map(|axis| axis.along.clone()).collect();
+        let stamp = self.save.map(|save| {
+            let text = block_of(&target).map_or_else(String::new, |block| block.text());
+            (save, text)
+        });
+        let part = self.part(named, stamp)?;
+        let shape = &self.parts[part].found.shape;
+        let another_shape = |allowed: String| Refusal::Part {
+            part: String::from_utf8_lossy(&named.file).into_owned(),
+            refusal: Box::new(Refusal::Stamp {
+                what: "the shape".to_owned(),
+                given: shape_text(shape),
+                allowed,
+            }),
+        };
+        let source = match selected(&mapping.source, shape) {
+            Chosen::Axes(axes) => axes,
+            Chosen::Nothing => return Ok(()),
+            Chosen::Beyond(needed) => return Err(another_shape(needed)),
+            Chosen::Other => return Err(not_blocks(number, PRODUCT)),
+        };
+        let Some(pairs) = paired(&source, &named.target) else {
+            if matches!(mapping.source, Selected::All)
+                && let Some(block) = block_of(&target)
+                && block.shape.len() == whole.shape.len()
+            {
+                return Err(another_shape(shape_text(&block.shape)));
+            }
+            return Err(not_blocks(number, "has blocks of two shapes"));
+        };
+        let mut source: Vec<Along> = source.into_iter().map(|axis| axis.along).collect();
+        for (axis, pair) in pairs.iter().enumerate() {
+            // what has no limit goes as far as there is room on both sides
+            if let Some(pair) = *pair {
+                let len = target[axis].len().min(source[pair].len());
+                target[axis] = target[axis].clone().truncated(len);
+                source[pair] = source[pair].clone().truncated(len);
+            }
+        }
+        self.tiles.push(Tile {
+            part,
+            target,
+            source,
+            pairs,
+        });
+        Ok(())
+    }
+
+    /// Looks a source up, unless it was before; its number.
+    fn part(&mut self, named: &Named, stamp: Option<(&str, String)>) -> Result<usize, Refusal> {
+        let path = resolve(self.path, OsStr::from_bytes(&named.file))?;
+        let key = String::from_utf8_lossy(&named.dataset).into_owned();
+        let place = (path, key);
+        if let (Some(known), None) = (self.known.get(&place), &stamp) {
+            return Ok(*known);
+        }
+        let name = String::from_utf8_lossy(&named.file).into_owned();
+        let key = place.1.clone();
+        let part = look_at(&place.0, name.clone(), key, self.whole, stamp, self.nesting);
+        let part = part.map_err(|refusal| match refusal {
+            Refusal::Changed => refusal,
+            refusal => Refusal::Part {
+                part: name,
+                refusal: Box::new(refusal),
+            },
+        })?;
+        self.known.insert(place, self.parts.len());
+        self.parts.push(part);
+        Ok(self.parts.len() - 1)
+    }
+}
+
+/// A source, and the elements of the whole that are its own.
+struct Named {
+    file: Vec<u8>,
+    dataset: Vec<u8>,
+    target: Vec<Axis>,
+}
+
+const PATTERN: &str = "names its source by a pattern that is none";
+
+const PRODUCT: &str = "is not from rows and columns to rows and columns";
+
+const BEYOND: &str = "reaches beyond the dataset";
 
 fn not_blocks(number: usize, what: &str) -> Refusal {
     Refusal::NotBlocks {
@@ -104,34 +218,94 @@ fn not_blocks(number: usize, what: &str) -> Refusal {
     }
 }
 
+impl Mapping {
+    fn names(&self) -> Option<(Pattern, Pattern)> {
+        Some((Pattern::new(&self.file)?, Pattern::new(&self.dataset)?))
+    }
+
+    /// Whether it has a source for each of its blocks.
+    fn is_pattern(&self) -> bool {
+        let names = self.names();
+        names.is_some_and(|(file, dataset)| file.has_number() || dataset.has_number())
+    }
+}
+
+/// The source of a mapping, of a pattern that of its block of this number; `None` where there is none in a dataset of this shape.
+fn target_of(
+    number: usize,
+    mapping: &Mapping,
+    shape: &[u64],
+    block: u64,
+) -> Result<Option<Named>, Refusal> {
+    let names = mapping.names().ok_or_else(|| not_blocks(number, PATTERN))?;
+    let target = match selected(&mapping.target, shape) {
+        Chosen::Nothing => return Ok(None),
+        Chosen::Beyond(_) => return Err(not_blocks(number, BEYOND)),
+        Chosen::Other => return Err(not_blocks(number, PRODUCT)),
+        Chosen::Axes(axes) => axes,
+    };
+    let target = match &mapping.target {
+        Selected::Regular(blocks) if mapping.is_pattern() => {
+            let one = blocks.iter().zip(target).zip(shape);
+            let one = one.map(
+                |((blocks, axis), &size)| match (blocks.count, blocks.block) {
+                    (None, Some(len)) => {
+                        let start = block
+                            .checked_mul(blocks.stride)?
+                            .checked_add(blocks.start)?;
+                        let left = size.checked_sub(start)?;
+                        Some(Axis {
+                            along: Along::run(start, len.min(left))?,
+                            asked: Some(len),
+                        })
+                    }
+                    _ => Some(axis),
+                },
+            );
+            let one: Option<Vec<Axis>> = one.collect();
+            if blocks.iter().all(|blocks| blocks.count.is_some()) {
+                return Err(not_blocks(number, PATTERN)); // a pattern without numbers for it
+            }
+            one
+        }
+        _ if mapping.is_pattern() => return Err(not_blocks(number, PATTERN)),
+        _ => Some(target),
+    };
+    Ok(target.map(|target| Named {
+        file: names.0.name(block),
+        dataset: names.1.name(block),
+        target,
+    }))
+}
+
 /// Looks a part up: what the dataset says of it must be so.
-fn part(
-    file: &Path,
-    dataset: &str,
+fn look_at(
+    path: &Path,
+    name: String,
+    key: String,
     whole: &Found,
     stamp: Option<(&str, String)>,
-) -> Result<(Found, Identity), Refusal> {
-    let Opened {
-        dataset,
-        found: part,
-        identity,
-        ..
-    } = Opened::new(file, dataset)?;
-    let (given, allowed) = (part.element()?, whole.element()?);
-    if given != allowed || part.is_enumeration != whole.is_enumeration {
+    nesting: &mut Nesting,
+) -> Result<Part, Refusal> {
+    nesting.count()?;
+    nesting.depth += 1;
+    let looked = Opened::look_up_in(path, &key, nesting);
+    nesting.depth -= 1;
+    let (opened, contents) = looked?;
+    let (given, allowed) = (opened.found.element()?, whole.element()?);
+    if given != allowed || opened.found.is_enumeration != whole.is_enumeration {
         return Err(Refusal::Stamp {
             what: "the element type".to_owned(),
             given: given.to_string(),
             allowed: allowed.to_string(),
         });
     }
-    part.offset(IN_ONE_PIECE)?;
     if let Some((save, bounds)) = stamp {
         for (name, what, allowed) in [
             (SAVE_ATTRIBUTE, "the save", save),
             (BOUNDS_ATTRIBUTE, "the block", bounds.as_str()),
         ] {
-            let given = text(&dataset, name)?.unwrap_or_else(|| "not stated".to_owned());
+            let given = text(&opened.dataset, name)?.unwrap_or_else(|| "not stated".to_owned());
             if given != allowed {
                 return Err(Refusal::Stamp {
                     what: what.to_owned(),
@@ -141,7 +315,47 @@ fn part(
             }
         }
     }
-    Ok((part, identity))
+    Ok(Part {
+        path: path.as_os_str().as_bytes().to_vec(),
+        name,
+        key,
+        identity: opened.identity,
+        found: opened.found,
+        contents,
+    })
+}
+
+/// Tiles as blocks that lie in files without gaps or chunks, where all do.
+fn pieces(parts: &[Part], tiles: &[Tile], whole: &Found) -> Result<Option<Vec<Piece>>, Refusal> {
+    let size = whole.element()?.size() as u64;
+    let mut pieces = Vec::with_capacity(tiles.len());
+    for tile in tiles {
+        let part = &parts[tile.part];
+        let blocks = block_of(&tile.target).zip(block_of(&tile.source));
+        let (Contents::At(offset), Some((target, source))) = (&part.contents, blocks) else {
+            return Ok(None);
+        };
+        let of_source = strides(&part.found.shape);
+        let first: u64 = source
+            .start
+            .iter()
+            .zip(&of_source)
+            .map(|(at, stride)| at * stride)
+            .sum();
+        let pairs = tile.pairs.iter();
+        pieces.push(Piece {
+            file: part.path.clone(),
+            // inside the file, whose length was looked at
+            offset: offset + first * size,
+            strides: pairs
+                .map(|pair| pair.map_or(0, |axis| of_source[axis]))
+                .collect(),
+            byte_order: part.found.byte_order,
+            target,
+            identity: Some(part.identity),
+        });
+    }
+    Ok(Some(pieces))
 }
 
 /// The text of an attribute, if there is one.
@@ -160,43 +374,8 @@ pub(super) fn save_of(dataset: &hdf5::Dataset) -> Result<Option<String>, Refusal
     Ok(save.filter(|save| is_save(save)))
 }
 
-/// Strides of the source along the dimensions of the target; `None` where the blocks differ by more than dimensions of extent 1.
-fn brought_over(source: &Block, source_shape: &[u64], target: &Block) -> Option<Vec<u64>> {
-    let mut of_source = source
-        .shape
-        .iter()
-        .zip(strides(source_shape))
-        .filter(|(extent, _)| **extent != 1);
-    let mut brought = Vec::with_capacity(target.shape.len());
-    for &extent in &target.shape {
-        if extent == 1 {
-            brought.push(0);
-            continue;
-        }
-        let (&other, stride) = of_source.next()?;
-        if other != extent {
-            return None;
-        }
-        brought.push(stride);
-    }
-    of_source.next().is_none().then_some(brought)
-}
-
-/// The name that the library reads from one with escapes: `%%` stands for `%`; `None` for a pattern.
-pub(super) fn unescaped(name: &[u8]) -> Option<Vec<u8>> {
-    let mut plain = Vec::with_capacity(name.len());
-    let mut bytes = name.iter();
-    while let Some(&byte) = bytes.next() {
-        if byte == b'%' && bytes.next() != Some(&b'%') {
-            return None;
-        }
-        plain.push(byte);
-    }
-    Some(plain)
-}
-
 /// The path of a source, as the library finds it: `.` is the file itself, and a relative name counts from the folder of the
-/// file, or of the one that a symbolic link leads to.
+/// file, or of the one that a symbolic link leads to. A file that is not where an absolute name says is looked for there too.
 fn resolve(path: &Path, name: &OsStr) -> Result<PathBuf, Refusal> {
     if name == "." {
         return Ok(path.to_owned());
@@ -205,35 +384,68 @@ fn resolve(path: &Path, name: &OsStr) -> Result<PathBuf, Refusal> {
     if beside.exists() {
         return Ok(beside);
     }
-    let behind = directory(&behind_links(path)?).join(name);
-    Ok(if behind.exists() { behind } else { beside })
+    let name = Path::new(name);
+    let last = name.file_name().filter(|_| name.is_absolute());
+    let (here, there) = (directory(path), behind_links(path)?);
+    let others = [
+        last.map(|last| here.join(last)),
+        Some(directory(&there).join(name)),
+        last.map(|last| directory(&there).join(last)),
+    ];
+    let found = others.into_iter().flatten().find(|path| path.exists());
+    Ok(found.unwrap_or(beside))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The files of the parts that a save of this crate has, and the keys of their datasets.
+pub(in crate::h5) fn part_files(contents: &Contents) -> Vec<(PathBuf, String)> {
+    match contents {
+        Contents::Parts(pieces) => {
+            let files = pieces.iter().map(Piece::path);
+            files
+                .map(|file| (file.to_owned(), PART_KEY.to_owned()))
+                .collect()
+        }
+        Contents::Tiles(tiles) => {
+            let files = tiles.files();
+            files
+                .map(|(file, key)| (file.to_owned(), key.to_owned()))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
 
-    #[test]
-    fn names_with_escapes() {
-        assert_eq!(unescaped(b"a%%b.h5").unwrap(), b"a%b.h5");
-        assert_eq!(unescaped(b"plain").unwrap(), b"plain");
-        for pattern in [&b"a%b.h5"[..], b"%", b"a%%%"] {
-            assert_eq!(unescaped(pattern), None);
+/// A source that a virtual dataset names.
+pub(in crate::h5) struct SourceName {
+    /// Its file, as the dataset has it.
+    pub(in crate::h5) file: Vec<u8>,
+    pub(in crate::h5) path: PathBuf,
+    pub(in crate::h5) key: String,
+}
+
+/// The sources of a virtual dataset of this shape, as many as there are where a pattern is named.
+pub(in crate::h5) fn sources_of(
+    path: &Path,
+    how: &DatasetCreate,
+    shape: &[u64],
+) -> Result<Vec<SourceName>, Refusal> {
+    let mut sources = Vec::new();
+    for (number, mapping) in ffi::mappings(how)?.iter().enumerate() {
+        for block in 0.. {
+            let Some(named) = target_of(number, mapping, shape, block)? else {
+                break;
+            };
+            let path = resolve(path, OsStr::from_bytes(&named.file))?;
+            let there = path.exists();
+            sources.push(SourceName {
+                path,
+                key: String::from_utf8_lossy(&named.dataset).into_owned(),
+                file: named.file,
+            });
+            if !mapping.is_pattern() || !there {
+                break;
+            }
         }
     }
-
-    #[test]
-    fn blocks_of_other_dimensions() {
-        let block = |shape: &[u64]| Block::whole(shape);
-        let over = |source: &[u64], shape: &[u64], target: &[u64]| {
-            brought_over(&block(source), shape, &block(target))
-        };
-        // a row of 100 as the row of a table
-        assert_eq!(over(&[100], &[100], &[1, 100]), Some(vec![0, 1]));
-        // a column of a table as a list
-        assert_eq!(over(&[9, 1], &[9, 4], &[9]), Some(vec![4]));
-        assert_eq!(over(&[2, 3], &[5, 7], &[2, 3]), Some(vec![7, 1]));
-        assert_eq!(over(&[6], &[6], &[2, 3]), None);
-        assert_eq!(over(&[2, 3], &[2, 3], &[6]), None);
-    }
+    Ok(sources)
 }

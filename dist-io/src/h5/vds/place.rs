@@ -4,11 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use hdf5_metno as hdf5;
 use hdf5_metno::{IndexType, IterationOrder, LinkType};
+use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::super::Refusal;
@@ -17,8 +18,11 @@ use super::super::open::{not_opened, to_read, unlocked};
 use super::super::together::{is_regular, names};
 use super::super::walk::listed;
 use super::part_file::is_part;
+use super::pattern::Pattern;
 use super::{FOLDER_SUFFIX, ffi, look_up};
-use crate::publish::{Claim, Existing, Pending, behind_links, directory, sync_directory};
+use crate::publish::{
+    Claim, Existing, Pending, Retired, behind_links, directory, is_left, sync_directory,
+};
 
 /// Letters of the name of a save.
 const SAVE_LETTERS: usize = 16;
@@ -69,6 +73,15 @@ impl Place {
         self.target.file_name().unwrap_or_default()
     }
 
+    /// Who may do what with the file that is there.
+    pub(super) fn access(&self) -> Option<Access> {
+        let meta = fs::metadata(&self.target).ok()?;
+        Some(Access {
+            mode: meta.permissions().mode() & 0o777,
+            group: meta.gid(),
+        })
+    }
+
     /// Makes a folder for the parts of a new save, with the name of that save. Dropped, it is removed.
     pub(super) fn folder(&self) -> Result<(TempDir, String), Refusal> {
         let mut prefix = self.file_name().to_owned();
@@ -83,6 +96,10 @@ impl Place {
         let name = folder.path().file_name().unwrap_or_default().as_bytes();
         let save = &name[prefix.len()..name.len() - FOLDER_SUFFIX.len()];
         let save = String::from_utf8_lossy(save).into_owned();
+        if let Some(access) = self.access() {
+            let given = access.give(folder.path());
+            given.map_err(Refusal::os("set the permissions"))?;
+        }
         Ok((folder, save))
     }
 
@@ -95,30 +112,46 @@ impl Place {
         is_save(save).then(|| directory(&self.target).join(name))
     }
 
-    /// Removes the parts of a save that no dataset names any more, and nothing else. What cannot be removed is left.
-    pub(super) fn remove_parts(&self, save: &str) {
-        let Some(folder) = self.folder_of(save) else {
-            return;
-        };
-        let Ok(entries) = fs::read_dir(&folder) else {
-            return;
-        };
-        for entry in entries.flatten() {
-            if entry.file_name().to_str().is_some_and(is_part) {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-        let _ = fs::remove_dir(&folder); // unless somebody put something else there
+    /// The folder of a save with its parts, which go when nobody needs them.
+    pub(super) fn retired(&self, save: &str) -> Option<Retired> {
+        let folder = self.folder_of(save)?;
+        let entries = fs::read_dir(&folder).ok()?.flatten();
+        let names = entries.map(|entry| entry.file_name());
+        let parts = names.filter(|name| name.to_str().is_some_and(is_part));
+        let parts = parts.collect();
+        Some(Retired::new(folder, parts))
     }
 
-    /// A file beside the target that begins as a copy of it, opened; with it the save of the dataset that was there under this
-    /// name and is not any more, where nothing else in the file needs its parts.
+    /// The saves of which there are folders, and of these the ones that earlier saves left to readers who are gone.
+    fn saves(&self) -> (Vec<String>, Vec<String>) {
+        let (mut all, mut left) = (Vec::new(), Vec::new());
+        let entries = fs::read_dir(directory(&self.target));
+        for entry in entries.into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let save = name.to_str().and_then(|name| {
+                let name = name.strip_prefix(self.file_name().to_str()?)?;
+                name.strip_prefix('.')?.strip_suffix(FOLDER_SUFFIX)
+            });
+            if let Some(save) = save.filter(|save| is_save(save)) {
+                if is_left(&entry.path()) {
+                    left.push(save.to_owned());
+                }
+                all.push(save.to_owned());
+            }
+        }
+        (all, left)
+    }
+
+    /// A file beside the target that begins as a copy of it, opened. The parts of the dataset that was there under this name go
+    /// when it is published, where nothing else in the file needs them.
     pub(super) fn begin(&self, key: &str) -> Result<Begun, Refusal> {
         let names = names(key)?;
         let claim = Claim::new(&self.target)?;
         let mut existing = Existing::Copy;
         let mut replaced = None;
+        let mut left = Vec::new();
         if claim.exists() {
+            left = self.saves().1;
             let old = to_read(claim.target())?;
             let ask = |error| Refusal::library("look at the file")(error);
             // where it is all that is in the file, a new one is begun, which does not grow from save to save
@@ -131,7 +164,7 @@ impl Place {
                 replaced = only_save(&old, &names)?;
             }
         }
-        let pending = claim.pending(existing)?;
+        let mut pending = claim.pending(existing)?;
         let path = pending.path();
         let mut options = unlocked();
         // virtual datasets are of HDF5 1.10
@@ -153,11 +186,14 @@ impl Place {
                 replaced = None;
             }
         }
-        Ok(Begun {
-            pending,
-            file,
-            replaced,
-        })
+        let mut gone: Vec<String> = replaced.into_iter().collect();
+        for save in left {
+            if !self.is_needed(&file, &save)? {
+                gone.push(save);
+            }
+        }
+        pending.retire(gone.iter().filter_map(|save| self.retired(save)));
+        Ok(Begun { pending, file })
     }
 
     /// Whether a virtual dataset of a file names parts of a save; so it is taken where that cannot be told.
@@ -169,7 +205,9 @@ impl Place {
             let named = file.dataset(&dataset.names[0]);
             let named = named.map_err(Refusal::library("look at a virtual dataset"))?;
             for mapping in ffi::mappings(&how(&named)?)? {
-                let of_folder = look_up::unescaped(&mapping.file).is_none_or(|name| {
+                let name = Pattern::new(&mapping.file).filter(|name| !name.has_number());
+                let of_folder = name.is_none_or(|name| {
+                    let name = name.name(0);
                     let name = Path::new(OsStr::from_bytes(&name));
                     directory(&self.target).join(name).starts_with(&folder)
                 });
@@ -182,12 +220,62 @@ impl Place {
     }
 }
 
+/// Who may do what with a file that is replaced: with its parts too, which would otherwise be open to more people than it was.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Access {
+    mode: u32,
+    group: u32,
+}
+
+impl Access {
+    /// Gives a file, or a folder, the same; the group as far as that is allowed.
+    pub(super) fn give(self, path: &Path) -> io::Result<()> {
+        let meta = fs::metadata(path)?;
+        if meta.gid() != self.group {
+            let _ = chown(path, None, Some(self.group));
+        }
+        let mode = if meta.is_dir() {
+            // who may read may look into it
+            self.mode | ((self.mode & 0o444) >> 2) | 0o700
+        } else {
+            self.mode | 0o600
+        };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))
+    }
+}
+
 /// A file in which a dataset is about to be made.
 pub(super) struct Begun {
     pub(super) pending: Pending,
     pub(super) file: hdf5::File,
-    /// The save that it replaces.
-    pub(super) replaced: Option<String>,
+}
+
+/// The folders of parts that go when a file is replaced as a whole, whatever comes in its place.
+pub(in crate::h5) fn retired_with(target: &Path) -> Vec<Retired> {
+    let place = Place::of(target.to_owned());
+    let (all, left) = place.saves();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    // those of a file that cannot be read stay
+    let mut gone = saved_in(target).unwrap_or_default();
+    gone.retain(|save| all.contains(save) && !left.contains(save));
+    let gone = gone.iter().chain(&left);
+    gone.filter_map(|save| place.retired(save)).collect()
+}
+
+/// The saves of the virtual datasets in a file.
+fn saved_in(file: &Path) -> Result<Vec<String>, Refusal> {
+    let file = to_read(file)?;
+    let mut saves = Vec::new();
+    for dataset in listed(&file)?.iter().filter(|dataset| dataset.is_virtual) {
+        let dataset = file.dataset(&dataset.names[0]);
+        let dataset = dataset.map_err(Refusal::library("look at a virtual dataset"))?;
+        saves.extend(look_up::save_of(&dataset)?);
+    }
+    saves.sort_unstable();
+    saves.dedup();
+    Ok(saves)
 }
 
 /// Whether a link of this name is there, which a dataset may replace. An error where none can be made.

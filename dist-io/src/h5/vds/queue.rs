@@ -1,19 +1,18 @@
 //! [`FileQueue`]: saves that are asked for now and carried out later.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
-use dap_protocol::{DistBuffer, DistributedArray, Element, HostArray, HostBuffer, LocalBuffer};
+use dap_protocol::{DistBuffer, DistributedArray, Element, HostArray, HostBuffer};
 use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 
 use super::super::Wanted;
-use super::super::save::{bytes_of, check_edges};
 use super::from_file::from_file;
-use super::to_file::{Job, save};
+use super::to_file::{Job, ToFile};
+use super::write::save;
 use crate::{IoError, IoReport};
 
 /// Saves that return at once, and are carried out together with all ranks at the next call that needs them.
@@ -111,16 +110,17 @@ impl<'c, C: Communicator + ?Sized> FileQueue<'c, C> {
         A: DistributedArray,
         A::Buffer<'a>: HostBuffer,
     {
-        let part = array.distarray();
-        let element = part.buffer().element_type();
-        let bytes = check_edges(&part).and_then(|()| bytes_of(part.buffer(), element));
-        self.jobs.push_back(Job {
-            path: path.as_ref().to_owned(),
-            name: key.to_owned(),
-            element,
-            dim_data: part.dim_data().clone(),
-            bytes: bytes.and_then(owned),
-        });
+        self.queue(ToFile::new(path).key(key), array);
+    }
+
+    /// Queues what [`ToFile::save`] does, as [`to_file_queued`](Self::to_file_queued) does. Local.
+    pub fn queue<'a, A>(&mut self, how: ToFile, array: &'a A)
+    where
+        A: DistributedArray,
+        A::Buffer<'a>: HostBuffer,
+    {
+        let job = Job::new(how, &array.distarray()).owned();
+        self.jobs.push_back(job);
     }
 
     /// Number of saves that are queued. Local.
@@ -173,28 +173,16 @@ impl<'c, C: Communicator + ?Sized> FileQueue<'c, C> {
     }
 }
 
-/// A copy of a part.
-fn owned(bytes: Cow<'_, [u8]>) -> Result<Cow<'static, [u8]>, IoError> {
-    let borrowed = match bytes {
-        Cow::Owned(bytes) => return Ok(Cow::Owned(bytes)),
-        Cow::Borrowed(borrowed) => borrowed,
-    };
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(borrowed.len())
-        .map_err(|_| IoError::Memory {
-            bytes: borrowed.len(),
-        })?;
-    copy.extend_from_slice(borrowed);
-    Ok(Cow::Owned(copy))
-}
-
 impl<C: ?Sized> Drop for FileQueue<'_, C> {
     fn drop(&mut self) {
         if let Some(first) = self.jobs.front()
             && !std::thread::panicking()
         {
             let saves = self.jobs.len();
-            let (path, name) = (first.path.display(), first.name.trim_start_matches('/'));
+            let (path, name) = (
+                first.how.path.display(),
+                first.how.key.trim_start_matches('/'),
+            );
             // nobody is left to tell when this fails
             let _ = writeln!(
                 io::stderr(),
@@ -206,7 +194,7 @@ impl<C: ?Sized> Drop for FileQueue<'_, C> {
 
 impl<C: ?Sized> fmt::Debug for FileQueue<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let queued = self.jobs.iter().map(|job| (&job.path, &job.name));
+        let queued = self.jobs.iter().map(|job| (&job.how.path, &job.how.key));
         f.debug_list().entries(queued).finish()
     }
 }

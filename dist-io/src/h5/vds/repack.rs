@@ -8,27 +8,28 @@ use hdf5_metno as hdf5;
 
 use super::super::dataset::Found;
 use super::super::open::{private, to_read};
-use super::super::source::{Contents, Opened};
+use super::super::save::chosen;
+use super::super::source::{Opened, Source};
 use super::super::together::{is_regular, refused};
 use super::super::walk::listed;
-use super::super::{ByteOrder, Refusal, create, element};
-use super::block::product;
+use super::super::{ByteOrder, Refusal, create, element, verify};
+use super::block::{Block, product, strides};
+use super::blockwise::Blockwise;
 use super::ffi::copy_attributes;
-use super::mosaic::Mosaic;
-use super::place::Place;
+use super::place::retired_with;
 use super::{SAVE_ATTRIBUTE, look_up};
 use crate::IoError;
 use crate::publish::{Claim, Existing, behind_links};
 
 /// Bytes that are copied at once.
-const COPIED: usize = 8 << 20;
+const COPIED: u64 = 8 << 20;
 
 /// Writes one plain HDF5 file with everything that is in `path`: every virtual dataset becomes a contiguous one, with its names,
 /// attributes and elements; all else is copied as it is. Object references to a virtual dataset lead nowhere afterwards, and its
 /// fill value is not kept. Local: one rank, or a program without ranks.
 ///
-/// Every part is checked before its elements are copied, as [`from_file`](crate::legate::from_file) does. Elements are copied in pieces, so
-/// memory does not depend on their number. `out` is replaced when the new file is complete and synced, and not touched before; it
+/// Every part is checked before its elements are copied, as [`from_file`](crate::legate::from_file) does. Where parts were saved with
+/// checksums, the new dataset has some of its own. Elements are copied in pieces, so memory does not depend on their number. `out` is replaced when the new file is complete and synced, and not touched before; it
 /// may be `path` itself, and the parts that its datasets were saved in are removed then.
 ///
 /// # Errors
@@ -76,10 +77,9 @@ fn repacked(
     // to be written, the library would take an empty file for a new one
     is_regular(path)?.ok_or(Refusal::NotFound)?;
     let source = to_read(path)?;
-    let in_place = behind_links(out)? == behind_links(path)?;
     let claim = Claim::new(out)?;
-    let target = claim.target().to_owned();
-    let pending = if in_place {
+    let retired = retired_with(claim.target());
+    let mut pending = if claim.target() == behind_links(path)? {
         claim.pending(Existing::Copy)?
     } else {
         let pending = claim.pending(Existing::Replace)?;
@@ -87,8 +87,8 @@ fn repacked(
         std::io::copy(&mut old, &mut pending.file()).map_err(Refusal::os("copy"))?;
         pending
     };
+    pending.retire(retired);
     let file = private(pending.path())?;
-    let mut saves = Vec::new();
     let mut copies = Vec::new();
     for dataset in listed(&file)? {
         if !dataset.is_virtual {
@@ -96,33 +96,30 @@ fn repacked(
         }
         key.clone_from(&dataset.names[0]);
         let (opened, contents) = Opened::look_up(path, key)?;
-        saves.extend(look_up::save_of(&opened.dataset)?);
-        let offset = replace(&file, &dataset.names, &opened.found)?;
-        copies.push((key.clone(), opened.found, contents, offset));
+        let (offset, has_sums) = replace(&file, &dataset.names, &opened.found)?;
+        let what = (opened.identity, opened.found, contents);
+        copies.push((key.clone(), what, offset, has_sums));
     }
     key.clear();
     let close = |error| Refusal::library("close")(error);
     file.flush().map_err(close)?;
     file.close().map_err(close)?;
     let mut total = 0_u64;
-    for (_, found, ..) in &copies {
+    for (_, (_, found, _), ..) in &copies {
         total = total.saturating_add(bytes_of(found)?);
     }
-    for (name, found, contents, offset) in copies {
+    for (name, (identity, found, contents), offset, has_sums) in copies {
         *key = name;
+        let source = Source::again(path, key, identity, found, contents)?;
         let watch = &mut |bytes| watch(bytes, total);
-        copy_elements(&found, contents, (pending.file(), offset), watch)?;
+        copy_elements(source, (pending.file(), offset), watch)?;
+        if has_sums {
+            verify::keep_alone(pending.path(), key)?;
+        }
     }
     key.clear();
     drop(source);
-    pending.publish()?;
-    if in_place {
-        let place = Place::of(target);
-        for save in &saves {
-            place.remove_parts(save);
-        }
-    }
-    Ok(())
+    Ok(pending.publish()?)
 }
 
 fn open(file: &hdf5::File, name: &str) -> Result<hdf5::Dataset, Refusal> {
@@ -130,8 +127,9 @@ fn open(file: &hdf5::File, name: &str) -> Result<hdf5::Dataset, Refusal> {
         .map_err(Refusal::library("open the dataset"))
 }
 
-/// Puts a contiguous dataset in the place of a virtual one, without its elements; where those begin.
-fn replace(file: &hdf5::File, names: &[String], found: &Found) -> Result<u64, Refusal> {
+/// Puts a contiguous dataset in the place of a virtual one, without its elements; where those begin, and whether there were
+/// checksums of them.
+fn replace(file: &hdf5::File, names: &[String], found: &Found) -> Result<(u64, bool), Refusal> {
     let make = |error| Refusal::library("replace the dataset")(error);
     let old = open(file, &names[0])?;
     // elements are brought into this machine's byte order; the codes of an enumeration have a type of their own
@@ -154,10 +152,14 @@ fn replace(file: &hdf5::File, names: &[String], found: &Found) -> Result<u64, Re
     if look_up::save_of(&new)?.is_some() {
         new.delete_attr(SAVE_ATTRIBUTE).map_err(make)?; // it has no parts now
     }
+    let has_sums = verify::has_sums(&new)?;
+    if has_sums {
+        new.delete_attr(verify::OF).map_err(make)?; // new ones are of what will be here
+    }
     for name in &names[1..] {
         file.link_hard(&names[0], name).map_err(make)?;
     }
-    create::offset_of(&new, &found.shape)
+    Ok((create::offset_of(&new, &found.shape)?, has_sums))
 }
 
 /// Bytes of the elements, which the parts hold: they were looked at.
@@ -166,34 +168,45 @@ fn bytes_of(found: &Found) -> Result<u64, Refusal> {
     Ok(product(&found.shape).unwrap_or(0).saturating_mul(item))
 }
 
+/// Copies a dataset block by block, each of whole rows as far as they fit.
 fn copy_elements(
-    found: &Found,
-    contents: Contents,
+    source: Source,
     (file, offset): (&File, u64),
     watch: &mut dyn FnMut(u64) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    let element = found.element()?;
-    let Contents::Parts(pieces) = contents else {
-        return Ok(()); // there are none
-    };
-    let bytes = bytes_of(found)?;
-    let sizes = (element.size(), element.word_size());
-    let mosaic = Mosaic::new(&found.shape, sizes, pieces, false);
-    let mut buffer = vec![0; COPIED.min(usize::try_from(bytes).unwrap_or(COPIED))];
-    let mut at = 0;
-    while at < bytes {
-        let len = usize::try_from(bytes - at).map_or(buffer.len(), |left| left.min(buffer.len()));
-        mosaic.read(at, &mut buffer[..len]).map_err(|error| {
-            if mosaic.has_changed() {
-                Refusal::Changed
-            } else {
-                Refusal::os("read")(error)
-            }
-        })?;
-        file.write_all_at(&buffer[..len], offset + at)
+    let (shape, item) = (source.found.shape.clone(), source.found.element()?.size());
+    let source = Blockwise::new(source)?;
+    let extents = chosen(&shape, item, COPIED);
+    let counts = shape.iter().zip(&extents);
+    let counts: Vec<u64> = counts
+        .map(|(size, &extent)| size.div_ceil(extent))
+        .collect();
+    let steps = strides(&shape);
+    let mut at = vec![0; shape.len()];
+    let mut bytes = Vec::new();
+    // as many elements as the parts hold, which were looked at
+    for _ in 0..product(&counts).unwrap_or(0) {
+        let start = at.iter().zip(&extents).map(|(at, extent)| at * extent);
+        let start: Vec<u64> = start.collect();
+        let left = shape.iter().zip(&start).map(|(size, start)| size - start);
+        let extent = left.zip(&extents).map(|(left, &extent)| left.min(extent));
+        let shape = extent.collect();
+        let block = Block::new(start, shape);
+        let len = block.elements().and_then(|n| usize::try_from(n).ok());
+        bytes.resize(len.unwrap_or(0) * item, 0);
+        source.read(&block, &mut bytes, 1)?;
+        let before = block.start.iter().zip(&steps).map(|(at, step)| at * step);
+        let first = offset + before.sum::<u64>() * item as u64;
+        file.write_all_at(&bytes, first)
             .map_err(Refusal::os("write"))?;
-        at += len as u64;
-        watch(len as u64)?;
+        watch(bytes.len() as u64)?;
+        for (at, &count) in at.iter_mut().zip(&counts).rev() {
+            *at += 1;
+            if *at < count {
+                break;
+            }
+            *at = 0;
+        }
     }
     Ok(())
 }

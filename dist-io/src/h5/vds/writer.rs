@@ -15,7 +15,7 @@ use super::block::Block;
 use super::mosaic::{Mosaic, MosaicFile, Piece};
 use super::part_file::{self, file_name};
 use super::place::Place;
-use super::to_file::{Whole, publish, tiling};
+use super::write::{Whole, publish, tiling};
 use crate::{IoError, IoPlan};
 
 /// The parts of a save that is not published yet: dropped, they are removed.
@@ -57,6 +57,8 @@ impl PartsWriter {
                 let Some(block) = block else { continue };
                 let file = folder.path().join(file_name(rank));
                 let offset = part_file::create(&file, &ty, block, &save)?;
+                let given = place.access().map_or(Ok(()), |access| access.give(&file));
+                given.map_err(Refusal::os("set the permissions"))?;
                 pieces.push(Piece::dense(&file, offset, block.clone()));
             }
             Ok((place, folder, save, pieces))
@@ -94,17 +96,14 @@ impl PartsWriter {
             path: &self.path,
             name: &self.key,
             ty: self.ty,
+            chunk: None,
+            filters: Vec::new(),
+            checksums: false,
+            attributes,
             shape: self.shape,
             dim_data: self.dim_data,
         };
-        let published = publish(
-            &self.place,
-            self.folder,
-            &self.save,
-            &whole,
-            &self.blocks,
-            attributes,
-        );
+        let published = publish(&self.place, self.folder, &self.save, &whole, &self.blocks);
         published.map_err(|refusal: Refusal| refused(&self.path, &self.key, refusal))
     }
 }

@@ -1,4 +1,4 @@
-//! [`reserve`]: room on the disk before all ranks write together.
+//! [`reserve`]: room on the disk before the library writes, which is not to be left in the middle of it.
 
 use std::fs::File;
 
@@ -8,8 +8,8 @@ use rustix::io::{Errno, retry_on_intr};
 use crate::h5::Refusal;
 
 /// Makes sure that the disk has room for so many bytes from one of the file on, which does not become longer: a rank that
-/// finds none within a collective call may leave the others waiting there. File systems that cannot promise room are left alone.
-/// By rank 0.
+/// finds none within a collective call may leave the others waiting there, and a file that cannot be closed leaves the library in
+/// no good state. File systems that cannot promise room are left alone. Local.
 pub(super) fn reserve(file: &File, from: u64, bytes: u64) -> Result<(), Refusal> {
     if bytes == 0 {
         return Ok(());
