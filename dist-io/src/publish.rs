@@ -7,6 +7,7 @@
 //! publish    run.h5 as it was claimed?    renamed over it, the directory synced; then what only the old one needs goes
 //! ```
 
+mod readers;
 mod retired;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use tempfile::NamedTempFile;
 
 use crate::identity::Identity;
 
+use self::readers::is_unused;
 pub(crate) use retired::Retired;
 #[cfg(feature = "hdf5")]
 pub(crate) use retired::is_left;
@@ -388,25 +390,6 @@ fn is_at(file: &File, path: &Path) -> bool {
         (Ok(own), Ok(there)) => Identity::of(&own).is_same_file(&Identity::of(&there)),
         _ => false,
     }
-}
-
-/// How often a lock that a reader has is tried again, and after how long: a process that is being started has what this one reads
-/// for a moment, until it is another program.
-const READER_TURNS: usize = 10;
-const READER_TURN: Duration = Duration::from_millis(2);
-
-/// Whether no program has a file open, as far as locks tell; where there are none, it seems so.
-fn is_unused(file: &File) -> bool {
-    for turn in 0..READER_TURNS {
-        if turn > 0 {
-            thread::sleep(READER_TURN);
-        }
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => {}
-            _ => return true,
-        }
-    }
-    false
 }
 
 /// Locks a file; whether it was to be had. A file system without locks has none to refuse.

@@ -35,6 +35,8 @@ mod large;
 mod mpio;
 #[path = "support/parts.rs"]
 mod parts;
+#[path = "support/processes.rs"]
+mod processes;
 mod support;
 
 use std::process::ExitCode;
@@ -59,7 +61,7 @@ fn asked() -> Option<Vec<&'static Case>> {
             cases::CASES
                 .iter()
                 .chain(parts::CASES)
-                .chain(parts::PROCESSES)
+                .chain(processes::CASES)
                 .chain(arrays::CASES)
                 .collect(),
         ),

@@ -51,7 +51,7 @@ impl Retired {
 pub(crate) fn is_left(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
 
-    use rustix::fs::{FlockOperation, flock};
+    use super::readers::is_unused;
 
     let Ok(file) = fs::File::open(folder.join(REPLACED)) else {
         return false;
@@ -59,5 +59,5 @@ pub(crate) fn is_left(folder: &Path) -> bool {
     let only_here = file
         .metadata()
         .is_ok_and(|meta| meta.is_file() && meta.nlink() == 1);
-    only_here && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    only_here && is_unused(&file)
 }

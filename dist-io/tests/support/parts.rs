@@ -9,7 +9,7 @@ use dist_comm::{CommExt, Communicator};
 use dist_io::legate::{FileQueue, ToFile, from_file, from_file_batched, repack, to_file};
 use dist_io::{
     IoError, Refusal, SaveHdf5, Storage, Strategy, Wanted, WriteMode, inspect_hdf5, load_hdf5,
-    open_dset, save_hdf5, verify,
+    save_hdf5, verify,
 };
 use dist_maps::Distribution;
 use half::f16;
@@ -54,9 +54,6 @@ pub const CASES: &[Case] = &[
     ("parts: their permissions are the file's", permissions),
 ];
 
-/// Those of ranks that are processes of their own.
-pub const PROCESSES: &[Case] = &[("parts: ranks in different folders are told so", elsewhere)];
-
 /// The folders of parts in a folder.
 fn part_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
@@ -71,7 +68,7 @@ fn part_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// Lets rank 0 alone do something to files, with the others waiting.
-fn alone(comm: &dyn Communicator, act: impl FnOnce() -> std::io::Result<()>) -> Outcome {
+pub fn alone(comm: &dyn Communicator, act: impl FnOnce() -> std::io::Result<()>) -> Outcome {
     comm.barrier()?;
     if comm.rank() == 0 {
         act()?;
@@ -80,7 +77,7 @@ fn alone(comm: &dyn Communicator, act: impl FnOnce() -> std::io::Result<()>) -> 
     Ok(())
 }
 
-fn rows(comm: &dyn Communicator, shape: [u64; 2]) -> Result<Distribution, IoError> {
+pub fn rows(comm: &dyn Communicator, shape: [u64; 2]) -> Result<Distribution, IoError> {
     let rows = Distribution::over(comm.size()).shape(shape).block(0);
     Ok(rows.build()?)
 }
@@ -1269,66 +1266,5 @@ fn permissions(comm: &dyn Communicator) -> Outcome {
     ensure(from_file::<i32>(&path, "a", &d, comm)? == mine, || {
         "a".into()
     })?;
-    Ok(())
-}
-
-/// Every rank but the first works in another folder.
-fn elsewhere(comm: &dyn Communicator) -> Outcome {
-    let folder = Folder::new(comm);
-    let d = rows(comm, [8, 6])?;
-    let mine = part::<i32>(&d, comm);
-    let before = std::env::current_dir()?;
-    let (here, there) = (folder.join("here"), folder.join("there"));
-    alone(comm, || {
-        fs::create_dir(&here)?;
-        fs::create_dir(&there)
-    })?;
-    std::env::set_current_dir(&here)?;
-    to_file(&mine, "a.h5", "a", comm)?;
-    save_hdf5("b.h5", &mine, "b", WriteMode::Replace, comm)?;
-    ensure(from_file::<i32>("a.h5", "a", &d, comm)? == mine, || {
-        "here".into()
-    })?;
-    comm.barrier()?;
-    if comm.size() > 1 {
-        if comm.rank() > 0 {
-            std::env::set_current_dir(&there)?;
-            // of the same name
-            if comm.rank() == 1 {
-                fs::write("b.h5", "another file")?;
-            }
-        }
-        let errors = [
-            refused(comm, to_file(&mine, "a.h5", "a", comm))?,
-            refused(comm, from_file::<i32>("a.h5", "a", &d, comm))?,
-            refused(comm, save_hdf5("b.h5", &mine, "c", WriteMode::Append, comm))?,
-            refused(comm, load_hdf5::<i32>("b.h5", &d, "b", comm))?,
-            refused(comm, verify("b.h5", "b", comm))?,
-            refused(comm, open_dset::<i32>("b.h5", "b", comm).map(drop))?,
-        ];
-        for (call, error) in errors.into_iter().enumerate() {
-            let right = match &error {
-                IoError::Differ {
-                    what: "path",
-                    rank: 1,
-                    given,
-                    allowed,
-                } => given.contains("/there/") && allowed.contains("/here/"),
-                _ => false,
-            };
-            ensure(right, || format!("call {call}: {error:?}"))?;
-        }
-        let left = fs::read_dir(&there)?.count() + fs::read_dir(&here)?.count();
-        ensure(left == 4, || format!("{left} files"))?; // two, the parts of one, and the other one
-        comm.barrier()?;
-        // an absolute path is the same everywhere
-        let path = here.join("a.h5");
-        to_file(&mine, &path, "a", comm)?;
-        ensure(from_file::<i32>(&path, "a", &d, comm)? == mine, || {
-            "absolute".into()
-        })?;
-    }
-    std::env::set_current_dir(before)?;
-    comm.barrier()?;
     Ok(())
 }
