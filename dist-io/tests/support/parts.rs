@@ -1185,16 +1185,13 @@ fn retired(comm: &dyn Communicator) -> Outcome {
     save_hdf5(&path, &mine, "c", WriteMode::Replace, comm)?;
     left(1, "saved as a whole")?;
     in_parts()?;
+    let single = Distribution::over(1).shape([2]).build()?;
+    let bytes = part_with::<u8>(&single.dim_data(0)?, None);
     alone(comm, || {
-        let d = Distribution::over(1)
-            .shape([2])
-            .build()
-            .map_err(std::io::Error::other)?;
         let new = SaveHdf5::new(&path).mode(WriteMode::Replace);
-        let mut writer = new
-            .begin(&d, ElementType::U8)
-            .map_err(std::io::Error::other)?;
-        writer.write(&[1, 2]).map_err(std::io::Error::other)?;
+        let writer = new.begin(&single, ElementType::U8);
+        let mut writer = writer.map_err(std::io::Error::other)?;
+        writer.write_part(&bytes).map_err(std::io::Error::other)?;
         writer.publish().map_err(std::io::Error::other)
     })?;
     left(1, "piece by piece")?;
