@@ -26,6 +26,7 @@ use super::{HandleRefusal, Refusal};
 pub(super) use filter::{Filter, filter_names, filters_of};
 pub(super) use grow::{Grown, Known, Rows};
 pub(super) use read::{Open, load};
+pub(super) use threads::threads;
 pub(super) use write::{Target, overwrite, save};
 
 /// Bytes that a chunk may have: HDF5's limit is 4 GiB, less one.

@@ -10,7 +10,7 @@ use super::filter::Scratch;
 use crate::h5::Refusal;
 
 /// The threads of one rank of so many: the processors that it may use, shared among the ranks.
-pub(super) fn threads(ranks: usize) -> usize {
+pub(in crate::h5) fn threads(ranks: usize) -> usize {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     (processors / ranks.max(1)).max(1)
 }

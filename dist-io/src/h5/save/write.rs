@@ -174,7 +174,7 @@ impl SaveHdf5 {
     }
 
     /// What ranks have to agree on beside path, key and mode.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::h5) fn text(&self) -> String {
         let mut text = format!(
             "way {}, chunk {:?}, largest shape {:?}, shuffle {}, deflate {:?}, fletcher32 {}",
             self.way, self.chunk, self.max_shape, self.shuffle, self.deflate, self.fletcher32
