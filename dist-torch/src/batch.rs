@@ -21,9 +21,9 @@ use crate::{Array, DataError, Sample, Schema};
 ///
 /// ```
 /// use dist_comm::SingleComm;
-/// use dist_torch::{Batch, DistDataset, Rows};
+/// use dist_torch::{Batch, DistDataset, Rows, from_vec};
 ///
-/// let samples = vec![(vec![1.0_f32, 2.0], 10_i64), (vec![3.0, 4.0], 20), (vec![5.0, 6.0], 30)];
+/// let samples = from_vec(vec![(vec![1.0_f32, 2.0], 10_i64), (vec![3.0, 4.0], 20), (vec![5.0, 6.0], 30)]);
 /// let data = DistDataset::builder("pairs").build(&SingleComm::new(), &samples)?;
 /// let mut batch = Batch::default();
 /// data.read(&[2, 0], &mut batch)?;
@@ -93,15 +93,16 @@ impl Batch {
     ///
     /// # Errors
     /// As [`field`](Self::field).
-    pub fn ragged<T: dap_protocol::Element>(
-        &self,
-        name: &str,
-    ) -> Result<Ragged<'_, T>, DataError> {
+    pub fn ragged<T: dap_protocol::Element>(&self, name: &str) -> Result<Ragged<'_, T>, DataError> {
         let (kind, column) = self.column(name)?;
         let Kind::Ragged { inner, .. } = kind else {
             return Err(mismatch(name, "ragged", kind));
         };
-        Ok(Ragged::new(elements(name, kind, column)?, &column.offsets, inner))
+        Ok(Ragged::new(
+            elements(name, kind, column)?,
+            &column.offsets,
+            inner,
+        ))
     }
 
     /// A field of texts.
@@ -140,9 +141,17 @@ impl Batch {
     }
 
     /// The part of row `at` that begins with field number `next`, which is counted on.
-    fn build(&self, structure: &Structure, at: usize, next: &mut usize) -> Result<Sample, DataError> {
+    fn build(
+        &self,
+        structure: &Structure,
+        at: usize,
+        next: &mut usize,
+    ) -> Result<Sample, DataError> {
         let mut all = |parts: &[Structure]| -> Result<Vec<Sample>, DataError> {
-            parts.iter().map(|part| self.build(part, at, next)).collect()
+            parts
+                .iter()
+                .map(|part| self.build(part, at, next))
+                .collect()
         };
         match structure {
             Structure::Tuple(parts) => Ok(Sample::Tuple(all(parts)?)),
@@ -165,7 +174,9 @@ impl Batch {
     fn leaf(&self, kind: &Kind, index: usize, at: usize) -> Result<Sample, DataError> {
         let column = &self.content.columns[index];
         if !column.read {
-            let name = self.schema().map_or("", |schema| schema.fields()[index].name());
+            let name = self
+                .schema()
+                .map_or("", |schema| schema.fields()[index].name());
             return Err(DataError::NotRead { name: name.into() });
         }
         let item = kind.item_bytes().unwrap_or(0);
@@ -222,10 +233,22 @@ impl Batch {
         self.clear();
         self.content.schema = Some(Arc::clone(schema));
         let fields = schema.fields();
-        self.content.columns.resize_with(fields.len(), Column::default);
-        for ((column, field), _) in self.content.columns.iter_mut().zip(fields).zip(chosen).filter(|(_, chosen)| **chosen) {
+        self.content
+            .columns
+            .resize_with(fields.len(), Column::default);
+        for ((column, field), _) in self
+            .content
+            .columns
+            .iter_mut()
+            .zip(fields)
+            .zip(chosen)
+            .filter(|(_, chosen)| **chosen)
+        {
             if let Kind::Fixed { .. } = field.kind() {
-                let bytes = field.kind().item_bytes().and_then(|item| item.checked_mul(rows));
+                let bytes = field
+                    .kind()
+                    .item_bytes()
+                    .and_then(|item| item.checked_mul(rows));
                 let too_large = DataError::TooLarge { what: "a batch" };
                 column.values.set_len(bytes.ok_or(too_large)?)?;
             }
@@ -243,7 +266,9 @@ impl Batch {
 
     /// The same bytes as `rows` rows of another schema, whose field `i` is field `from[i]` of what was read.
     pub(crate) fn reinterpret(&mut self, schema: &Arc<Schema>, rows: usize, from: &[usize]) {
-        let columns = from.iter().map(|&index| std::mem::take(&mut self.content.columns[index]));
+        let columns = from
+            .iter()
+            .map(|&index| std::mem::take(&mut self.content.columns[index]));
         self.content.columns = columns.collect();
         self.content.schema = Some(Arc::clone(schema));
         self.content.rows = rows;

@@ -179,7 +179,11 @@ mod tests {
 
     #[test]
     fn the_example_of_the_documentation() {
-        let by_rank = |epoch: &Epoch, step| (0..4).map(|rank| epoch.rows(step, rank, 4).len()).collect::<Vec<_>>();
+        let by_rank = |epoch: &Epoch, step| {
+            (0..4)
+                .map(|rank| epoch.rows(step, rank, 4).len())
+                .collect::<Vec<_>>()
+        };
         let exact = epoch(23, 20, Uneven::Exact);
         assert_eq!((exact.steps(), by_rank(&exact, 1)), (2, vec![1, 1, 1, 0]));
         let pad = epoch(23, 20, Uneven::Pad);
@@ -188,7 +192,10 @@ mod tests {
         let real: Vec<_> = (0..4).map(|rank| pad.real_rows(1, rank, 4)).collect();
         assert_eq!(real, [1, 1, 1, 0]);
         let drop = epoch(23, 20, Uneven::Drop);
-        assert_eq!((drop.steps(), by_rank(&drop, 0), by_rank(&drop, 1)), (1, vec![5; 4], vec![0; 4]));
+        assert_eq!(
+            (drop.steps(), by_rank(&drop, 0), by_rank(&drop, 1)),
+            (1, vec![5; 4], vec![0; 4])
+        );
         assert_eq!(drop.position_after(0), 20);
     }
 
@@ -199,7 +206,10 @@ mod tests {
         assert_eq!(by_rank.concat(), [0, 1, 2]);
         assert_eq!(exact.steps(), 1);
         // more than once around
-        assert_eq!(epoch(3, 8, Uneven::Pad).rows(0, 0, 1), [0, 1, 2, 0, 1, 2, 0, 1]);
+        assert_eq!(
+            epoch(3, 8, Uneven::Pad).rows(0, 0, 1),
+            [0, 1, 2, 0, 1, 2, 0, 1]
+        );
         for uneven in [Uneven::Exact, Uneven::Pad, Uneven::Drop] {
             assert_eq!(epoch(0, 8, uneven).steps(), 0);
             assert_eq!(epoch(0, 8, uneven).rows(0, 0, 1), [0; 0]);

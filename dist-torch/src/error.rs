@@ -143,7 +143,9 @@ pub enum DataError {
         given: u64,
     },
     /// A weight that no row can have.
-    #[error("row {row} has weight {given}, allowed are finite numbers from 0 on that are not all 0")]
+    #[error(
+        "row {row} has weight {given}, allowed are finite numbers from 0 on that are not all 0"
+    )]
     Weight {
         /// The row.
         row: u64,

@@ -61,7 +61,12 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes `sample`, which is `row`, as the `local`-th of this rank.
-    pub(crate) fn write(&mut self, local: usize, row: u64, sample: &Sample) -> Result<(), DataError> {
+    pub(crate) fn write(
+        &mut self,
+        local: usize,
+        row: u64,
+        sample: &Sample,
+    ) -> Result<(), DataError> {
         let mut at = At {
             row,
             local,
@@ -76,7 +81,12 @@ impl<'a> Writer<'a> {
         self.values
     }
 
-    fn walk(&mut self, structure: &Structure, sample: &Sample, at: &mut At) -> Result<(), DataError> {
+    fn walk(
+        &mut self,
+        structure: &Structure,
+        sample: &Sample,
+        at: &mut At,
+    ) -> Result<(), DataError> {
         match (structure, sample) {
             (Structure::Tuple(parts), Sample::Tuple(given))
             | (Structure::List(parts), Sample::List(given))
@@ -110,7 +120,9 @@ impl<'a> Writer<'a> {
             array.element_type() == element && array.shape() == shape
         };
         match (kind, sample) {
-            (Kind::Fixed { element, shape }, Sample::Array(array)) if fits(array, *element, shape) => {
+            (Kind::Fixed { element, shape }, Sample::Array(array))
+                if fits(array, *element, shape) =>
+            {
                 let len = array.bytes().len();
                 let column = self.layout.column(self.part, at.field);
                 column[at.local * len..(at.local + 1) * len].copy_from_slice(array.bytes());
@@ -151,7 +163,11 @@ impl<'a> Writer<'a> {
     }
 
     fn differs(&self, structure: &Structure, sample: &Sample, at: &At) -> DataError {
-        let name = self.schema.fields().get(at.field).map_or("", |field| field.name());
+        let name = self
+            .schema
+            .fields()
+            .get(at.field)
+            .map_or("", |field| field.name());
         let leaf = matches!(structure, Structure::Leaf(_));
         DataError::Sample {
             row: at.row,

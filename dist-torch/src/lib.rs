@@ -50,7 +50,9 @@ pub use rows::Rows;
 pub use sample::{Array, Sample};
 pub use sampler::{DistributedSampler, Draws, LoaderDraw, RandomSampler, WeightedRandomSampler};
 pub use schema::{Field, Kind, MAX_DEPTH, Schema, Structure};
-pub use source::{ConcatSource, Encode, Fields, FromFn, Source, SourceError, from_fn};
+pub use source::{
+    ConcatSource, Encode, Fields, FromFn, FromVec, Source, SourceError, from_fn, from_vec,
+};
 pub use state::{LoaderState, Schedule};
 pub use windowed::{Windowed, Windows};
 

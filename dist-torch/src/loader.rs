@@ -184,9 +184,11 @@ impl<R: Rows + 'static> Loader<R> {
             let thread = thread::Builder::new().name(format!("loader {number}"));
             let thread = thread.spawn(move || worker.run(&queue));
             // those that run end when `running` is dropped
-            running.threads.push(thread.map_err(|error| DataError::Thread {
-                message: error.to_string(),
-            })?);
+            running
+                .threads
+                .push(thread.map_err(|error| DataError::Thread {
+                    message: error.to_string(),
+                })?);
         }
         Ok(running)
     }

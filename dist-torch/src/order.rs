@@ -35,9 +35,7 @@ impl Order {
         Ok(EpochOrder(match self {
             Self::Sequential => Form::Sequential(rows),
             Self::Keyed => Form::Keyed(KeyedPermutation::new(rows, key(seed, epoch))),
-            Self::Torch => {
-                Form::List(TorchRng::new(seed.wrapping_add(epoch)).randperm(rows)?)
-            }
+            Self::Torch => Form::List(TorchRng::new(seed.wrapping_add(epoch)).randperm(rows)?),
         }))
     }
 }

@@ -186,7 +186,10 @@ mod tests {
                 .map(|&count| (f64::from(count) - expected).powi(2) / expected)
                 .sum();
             let free = ((n - 1) * (n - 1)) as f64;
-            assert!(chi2 < free + 5.0 * (2.0 * free).sqrt() + 5.0, "{len}: {chi2}");
+            assert!(
+                chi2 < free + 5.0 * (2.0 * free).sqrt() + 5.0,
+                "{len}: {chi2}"
+            );
         }
     }
 

@@ -132,7 +132,9 @@ impl Placement {
     /// # Errors
     /// [`DataError::IndexOutOfRange`] when there is no such row.
     pub fn locate(&self, row: u64) -> Result<Place, DataError> {
-        let found = i64::try_from(row).ok().and_then(|row| self.locator.locate(row));
+        let found = i64::try_from(row)
+            .ok()
+            .and_then(|row| self.locator.locate(row));
         let (coord, local) = found.ok_or(DataError::IndexOutOfRange {
             index: row,
             len: self.rows(),
@@ -146,7 +148,8 @@ impl Placement {
     /// How many rows a rank has; 0 where the rank is none of these.
     #[must_use]
     pub fn rows_of(&self, rank: usize) -> usize {
-        self.coord(rank).map_or(0, |coord| self.axis.owned_len(coord))
+        self.coord(rank)
+            .map_or(0, |coord| self.axis.owned_len(coord))
     }
 
     /// The rows of a rank, in the order in which it stores them.
@@ -154,7 +157,10 @@ impl Placement {
     /// # Errors
     /// [`DataError::Map`] when they cannot be counted.
     pub fn rows_on(&self, rank: usize) -> Result<RowsOn, DataError> {
-        let map = self.coord(rank).map(|coord| self.axis.map(coord)).transpose()?;
+        let map = self
+            .coord(rank)
+            .map(|coord| self.axis.map(coord))
+            .transpose()?;
         Ok(RowsOn { map, next: 0 })
     }
 
@@ -199,7 +205,10 @@ impl Iterator for RowsOn {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        let row = self.map.as_ref()?.global_from_local(LocalIndex::new(self.next))?;
+        let row = self
+            .map
+            .as_ref()?
+            .global_from_local(LocalIndex::new(self.next))?;
         self.next += 1;
         u64::try_from(row.get()).ok()
     }
@@ -220,7 +229,9 @@ mod tests {
     fn rows_are_split_as_torch_users_know_it() {
         let lens = |rows, ranks| {
             let placement = Placement::new(rows, &Share::Nsplit, 0..ranks).unwrap();
-            (0..ranks).map(|rank| placement.rows_of(rank)).collect::<Vec<_>>()
+            (0..ranks)
+                .map(|rank| placement.rows_of(rank))
+                .collect::<Vec<_>>()
         };
         assert_eq!(lens(10, 4), [3, 3, 2, 2]);
         assert_eq!(lens(9, 8), [2, 1, 1, 1, 1, 1, 1, 1]);
@@ -243,17 +254,38 @@ mod tests {
         assert_eq!(mixed.locate(0), Ok(Place { rank: 5, local: 1 }));
         assert!(mixed.rows_on(5).unwrap().eq([3, 0]));
         assert!(mixed.rows_on(0).unwrap().eq([]));
-        assert!(placement(&list(vec![vec![3, 0], vec![1]])).is_err(), "row 2 is nowhere");
-        assert!(placement(&list(vec![vec![3, 0, 1], vec![1, 2]])).is_err(), "row 1 is twice");
-        assert!(placement(&list(vec![vec![3, 0, 1], vec![1]])).is_err(), "both");
-        assert!(placement(&list(vec![vec![0, 1, 2, 3]])).is_err(), "one rank");
+        assert!(
+            placement(&list(vec![vec![3, 0], vec![1]])).is_err(),
+            "row 2 is nowhere"
+        );
+        assert!(
+            placement(&list(vec![vec![3, 0, 1], vec![1, 2]])).is_err(),
+            "row 1 is twice"
+        );
+        assert!(
+            placement(&list(vec![vec![3, 0, 1], vec![1]])).is_err(),
+            "both"
+        );
+        assert!(
+            placement(&list(vec![vec![0, 1, 2, 3]])).is_err(),
+            "one rank"
+        );
         let negative = AxisDist::unstructured_free(4, vec![vec![3, 0], vec![-1, 2]]).unwrap();
-        assert!(placement(&Share::Axis(negative)).is_err(), "row 1 is nowhere");
+        assert!(
+            placement(&Share::Axis(negative)).is_err(),
+            "row 1 is nowhere"
+        );
         let padded = AxisDist::block(4, 2).unwrap().with_padding(1, 1).unwrap();
         let placed = placement(&Share::Axis(padded)).unwrap();
-        assert_eq!((placed.rows_of(5), placed.locate(2)), (2, Ok(Place { rank: 2, local: 0 })));
+        assert_eq!(
+            (placed.rows_of(5), placed.locate(2)),
+            (2, Ok(Place { rank: 2, local: 0 }))
+        );
         let short = Share::Axis(AxisDist::block(3, 2).unwrap());
-        assert!(matches!(placement(&short), Err(DataError::Placement { what: "rows", .. })));
+        assert!(matches!(
+            placement(&short),
+            Err(DataError::Placement { what: "rows", .. })
+        ));
         assert!(Placement::new(4, &Share::BlockCyclic(0), 0..2).is_err());
         assert!(Placement::new(4, &Share::Nsplit, 0..0).is_err());
         assert!(Placement::new(u64::MAX, &Share::Nsplit, 0..2).is_err());

@@ -119,7 +119,10 @@ fn repeats(rows: &[u64]) -> Result<Vec<Repeat>, DataError> {
     places.extend(rows.iter().enumerate().map(|(at, &row)| (row, at)));
     places.sort_unstable();
     let mut repeats = Vec::new();
-    for same in places.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+    for same in places
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|same| same.len() > 1)
+    {
         let first = same[0].1;
         repeats.extend(same[1..].iter().map(|&(_, at)| Repeat { at, first }));
     }
@@ -140,7 +143,10 @@ mod tests {
             assert_eq!(error, DataError::IndexOutOfRange { index, len: 5 });
         }
         let none = ReadPlan::new(&placement, &[]).unwrap();
-        assert_eq!((none.rows(), none.fetches(), none.repeats()), (0, &[][..], &[][..]));
+        assert_eq!(
+            (none.rows(), none.fetches(), none.repeats()),
+            (0, &[][..], &[][..])
+        );
     }
 
     #[test]
@@ -148,7 +154,12 @@ mod tests {
         let placement = Placement::new(9, &Share::Nsplit, 0..3).unwrap();
         let rows: Vec<_> = (0..9).collect();
         let plan = ReadPlan::new(&placement, &rows).unwrap();
-        let fetch = |rank, at| Fetch { rank, local: 0, at, len: 3 };
+        let fetch = |rank, at| Fetch {
+            rank,
+            local: 0,
+            at,
+            len: 3,
+        };
         assert_eq!(plan.fetches(), [fetch(0, 0), fetch(1, 3), fetch(2, 6)]);
         // neighbours on one side alone are not
         let backwards = ReadPlan::new(&placement, &[2, 1, 0]).unwrap();

@@ -54,9 +54,17 @@ pub trait Rows: Sealed + Send + Sync {
     ///
     /// # Errors
     /// As [`read`](Self::read), and [`DataError::UnknownField`].
-    fn read_fields(&self, rows: &[u64], names: &[&str], batch: &mut Batch) -> Result<(), DataError> {
+    fn read_fields(
+        &self,
+        rows: &[u64],
+        names: &[&str],
+        batch: &mut Batch,
+    ) -> Result<(), DataError> {
         batch.clear();
-        let fields: Result<Vec<_>, _> = names.iter().map(|name| self.schema().index_of(name)).collect();
+        let fields: Result<Vec<_>, _> = names
+            .iter()
+            .map(|name| self.schema().index_of(name))
+            .collect();
         self.read_selected(rows, &fields?, batch)
     }
 }

@@ -1,6 +1,6 @@
 //! [`Sample`]: one sample, as a source gives it and as it is read back.
 
-use dap_protocol::{Element, ElementType, HostArray, HostBuffer, LocalBuffer};
+use dap_protocol::{Element, ElementType, HostArray, HostBuffer};
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
@@ -63,7 +63,9 @@ impl Sample {
             at = match at {
                 Self::Tuple(parts) | Self::List(parts) => {
                     let position: usize = key.parse().ok()?;
-                    parts.get(position).filter(|_| position.to_string() == *key)?
+                    parts
+                        .get(position)
+                        .filter(|_| position.to_string() == *key)?
                 }
                 Self::Map(parts) => &parts.iter().find(|(name, _)| name == key)?.1,
                 Self::Array(_) | Self::Ragged(_) | Self::Text(_) => return None,
@@ -277,7 +279,10 @@ mod tests {
         let schema = crate::Schema::of(&sample).unwrap();
         for field in schema.fields() {
             let part = sample.get(field.name()).unwrap();
-            assert_eq!(crate::Schema::of(part).unwrap().fields()[0].kind(), field.kind());
+            assert_eq!(
+                crate::Schema::of(part).unwrap().fields()[0].kind(),
+                field.kind()
+            );
         }
         for name in ["a", "a\\.b.2", "a\\.b.00", "a\\.b.0.0", "c\\\\.x"] {
             assert_eq!(sample.get(name), None, "{name}");
@@ -299,7 +304,11 @@ mod tests {
 
     #[test]
     fn fortran_order_becomes_c_order() {
-        let array = HostArray::with_order(vec![2, 2], vec![1_u8, 3, 2, 4], dap_protocol::Order::Fortran);
+        let array = HostArray::with_order(
+            vec![2, 2],
+            vec![1_u8, 3, 2, 4],
+            dap_protocol::Order::Fortran,
+        );
         let Sample::Array(array) = Sample::from(array.unwrap()) else {
             panic!("an array")
         };

@@ -301,7 +301,11 @@ impl DistributedSampler {
         reserve(&mut mine, len)?;
         mine.extend((0..len).map(|at| {
             let row = (rank + at * ranks) % self.rows;
-            if self.shuffle { order[to_len(row)] } else { row }
+            if self.shuffle {
+                order[to_len(row)]
+            } else {
+                row
+            }
         }));
         Ok(mine)
     }
@@ -339,10 +343,22 @@ mod tests {
     #[test]
     fn weights_are_checked() {
         let error = |weights: &[f64]| WeightedRandomSampler::new(weights, 1).unwrap_err();
-        assert!(matches!(error(&[1.0, -1.0]), DataError::Weight { row: 1, .. }));
-        assert!(matches!(error(&[f64::NAN]), DataError::Weight { row: 0, .. }));
-        assert!(matches!(error(&[0.0, 0.0]), DataError::Weight { row: 1, .. }));
-        assert!(matches!(error(&[f64::MAX, f64::MAX]), DataError::Weight { row: 1, .. }));
+        assert!(matches!(
+            error(&[1.0, -1.0]),
+            DataError::Weight { row: 1, .. }
+        ));
+        assert!(matches!(
+            error(&[f64::NAN]),
+            DataError::Weight { row: 0, .. }
+        ));
+        assert!(matches!(
+            error(&[0.0, 0.0]),
+            DataError::Weight { row: 1, .. }
+        ));
+        assert!(matches!(
+            error(&[f64::MAX, f64::MAX]),
+            DataError::Weight { row: 1, .. }
+        ));
     }
 
     #[test]

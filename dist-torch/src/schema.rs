@@ -68,7 +68,9 @@ impl fmt::Display for Kind {
             Self::Fixed { element, shape } => write!(f, "{element} {shape:?}"),
             Self::Ragged { element, inner } => {
                 write!(f, "{element} [any")?;
-                inner.iter().try_for_each(|extent| write!(f, ", {extent}"))?;
+                inner
+                    .iter()
+                    .try_for_each(|extent| write!(f, ", {extent}"))?;
                 f.write_str("]")
             }
             Self::Text => f.write_str("text"),
@@ -288,7 +290,12 @@ fn check_depth(depth: usize) -> Result<(), DataError> {
 
 fn structure_of(sample: &Sample, depth: usize) -> Result<Structure, DataError> {
     check_depth(depth)?;
-    let all = |parts: &[Sample]| parts.iter().map(|part| structure_of(part, depth + 1)).collect();
+    let all = |parts: &[Sample]| -> Result<Vec<_>, DataError> {
+        parts
+            .iter()
+            .map(|part| structure_of(part, depth + 1))
+            .collect()
+    };
     Ok(match sample {
         Sample::Tuple(parts) => Structure::Tuple(all(parts)?),
         Sample::List(parts) => Structure::List(all(parts)?),
@@ -357,7 +364,9 @@ impl Written {
             let found = ElementType::ALL.into_iter().find(|t| t.to_string() == name);
             found.ok_or_else(|| format!("there is no element type {name:?}"))
         };
-        let all = |parts: Vec<Self>| parts.into_iter().map(Self::structure).collect();
+        let all = |parts: Vec<Self>| -> Result<Vec<_>, String> {
+            parts.into_iter().map(Self::structure).collect()
+        };
         Ok(match self {
             Self::Fixed(name, shape) => Structure::Leaf(Kind::Fixed {
                 element: element(name)?,
@@ -394,7 +403,10 @@ mod tests {
     #[test]
     fn names_are_paths() {
         let structure = Structure::Map(vec![
-            ("a".into(), Structure::Tuple(vec![leaf(), Structure::List(vec![leaf()])])),
+            (
+                "a".into(),
+                Structure::Tuple(vec![leaf(), Structure::List(vec![leaf()])]),
+            ),
             ("b.c\\".into(), Structure::Leaf(Kind::Text)),
             ("".into(), leaf()),
         ]);
@@ -403,16 +415,29 @@ mod tests {
         assert_eq!(names, ["a.0", "a.1.0", "b\\.c\\\\", ""]);
         assert_eq!(Schema::from_json(&schema.to_json()).unwrap(), schema);
         assert_eq!(schema.index_of("a.1.0"), Ok(1));
-        assert!(matches!(schema.index_of("a"), Err(DataError::UnknownField { .. })));
+        assert!(matches!(
+            schema.index_of("a"),
+            Err(DataError::UnknownField { .. })
+        ));
         assert_eq!(Schema::new(leaf()).unwrap().fields()[0].name(), "0");
-        assert!(Schema::new(Structure::Tuple(vec![])).unwrap().fields().is_empty());
+        assert!(
+            Schema::new(Structure::Tuple(vec![]))
+                .unwrap()
+                .fields()
+                .is_empty()
+        );
     }
 
     #[test]
     fn what_no_schema_is() {
         let twice = Structure::Map(vec![("a".into(), leaf()), ("a".into(), leaf())]);
         assert!(Schema::new(twice).is_err());
-        let large = |shape| Structure::Leaf(Kind::Fixed { element: ElementType::F64, shape });
+        let large = |shape| {
+            Structure::Leaf(Kind::Fixed {
+                element: ElementType::F64,
+                shape,
+            })
+        };
         assert!(Schema::new(large(vec![usize::MAX, 2])).is_err());
         assert!(Schema::new(large(vec![usize::MAX / 8])).is_err());
         assert!(Schema::new(large(vec![usize::MAX, 0])).is_ok());
@@ -421,7 +446,13 @@ mod tests {
             deep = Structure::Tuple(vec![deep]);
         }
         assert!(Schema::new(deep).is_err());
-        for text in ["", "{}", "[1]", r#"{"fixed":["f99",[1]]}"#, r#"{"fixed":["f32",[-1]]}"#] {
+        for text in [
+            "",
+            "{}",
+            "[1]",
+            r#"{"fixed":["f99",[1]]}"#,
+            r#"{"fixed":["f32",[-1]]}"#,
+        ] {
             assert!(Schema::from_json(text).is_err(), "{text}");
         }
         let nested = format!("{}{}", r#"{"tuple":["#.repeat(5000), "]}".repeat(5000));

@@ -8,7 +8,7 @@ use crate::{DataError, Sample};
 pub type SourceError = Box<dyn Error + Send + Sync>;
 
 /// Samples by number, as a map-style data set of torch's has them. Open: implement it for your own; closures are sources by
-/// [`from_fn`], vectors by themselves.
+/// [`from_fn`], vectors by [`from_vec`].
 ///
 /// Every rank has a source of the same length, and reads only the samples of its own share from it, each once and in ascending
 /// order (but for placements by lists, which say in what order).
@@ -81,16 +81,32 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
 }
 
-impl<T: Clone + Into<Sample>> Source for Vec<T> {
+/// The samples of a vector.
+///
+/// ```
+/// use dist_torch::{Source, from_vec};
+///
+/// assert_eq!(from_vec(vec![5_u8, 6]).get(1)?, 6_u8.into());
+/// # Ok::<(), dist_torch::SourceError>(())
+/// ```
+pub fn from_vec<T: Clone + Into<Sample>>(samples: Vec<T>) -> FromVec<T> {
+    FromVec(samples)
+}
+
+/// Made by [`from_vec`].
+#[derive(Clone, Debug)]
+pub struct FromVec<T>(Vec<T>);
+
+impl<T: Clone + Into<Sample>> Source for FromVec<T> {
     fn len(&self) -> u64 {
-        Vec::len(self) as u64
+        self.0.len() as u64
     }
 
     fn get(&self, row: u64) -> Result<Sample, SourceError> {
-        let found = usize::try_from(row).ok().and_then(|row| self.as_slice().get(row));
+        let found = usize::try_from(row).ok().and_then(|row| self.0.get(row));
         let index = DataError::IndexOutOfRange {
             index: row,
-            len: Source::len(self),
+            len: self.len(),
         };
         Ok(found.ok_or(index)?.clone().into())
     }
@@ -207,9 +223,9 @@ impl<S> Fields<S> {
 /// Sources one after the other, as torch's `ConcatDataset`.
 ///
 /// ```
-/// use dist_torch::{ConcatSource, Source};
+/// use dist_torch::{ConcatSource, Source, from_vec};
 ///
-/// let both = ConcatSource::new(vec![Box::new(vec![10_i64, 11, 12]), Box::new(vec![20_i64, 21])])?;
+/// let both = ConcatSource::new(vec![Box::new(from_vec(vec![10_i64, 11, 12])), Box::new(from_vec(vec![20_i64, 21]))])?;
 /// let row = both.row_of(1, 0)?; // the first sample of the second source
 /// assert_eq!((row, both.get(row)?), (3, 20_i64.into()));
 /// assert_eq!(both.bounds(), [0, 3, 5]);
@@ -230,7 +246,9 @@ impl<'a> ConcatSource<'a> {
         for source in &sources {
             let so_far = bounds[bounds.len() - 1];
             let next = so_far.checked_add(source.len());
-            bounds.push(next.ok_or(DataError::TooLarge { what: "all sources" })?);
+            bounds.push(next.ok_or(DataError::TooLarge {
+                what: "all sources",
+            })?);
         }
         Ok(Self { sources, bounds })
     }
@@ -247,12 +265,14 @@ impl<'a> ConcatSource<'a> {
     /// [`DataError::IndexOutOfRange`] when there is no such source, or no such sample of it.
     pub fn row_of(&self, source: usize, index: u64) -> Result<u64, DataError> {
         let len = self.sources.len() as u64;
-        let [start, end] = self.bounds.get(source..).and_then(|rest| rest.first_chunk()).ok_or(
-            DataError::IndexOutOfRange {
+        let [start, end] = self
+            .bounds
+            .get(source..)
+            .and_then(|rest| rest.first_chunk())
+            .ok_or(DataError::IndexOutOfRange {
                 index: source as u64,
                 len,
-            },
-        )?;
+            })?;
         let len = end - start;
         if index >= len {
             return Err(DataError::IndexOutOfRange { index, len });
@@ -295,7 +315,9 @@ mod tests {
     #[test]
     fn every_row_of_a_concatenation_is_some_source_s() {
         let parts: [Vec<i64>; 5] = [vec![], vec![1, 2], vec![], vec![], vec![3]];
-        let sources = parts.iter().map(|part| Box::new(part.clone()) as Box<dyn Source>);
+        let sources = parts
+            .iter()
+            .map(|part| Box::new(from_vec(part.clone())) as Box<dyn Source>);
         let all = ConcatSource::new(sources.collect()).unwrap();
         let samples: Vec<_> = (0..all.len()).map(|row| all.get(row).unwrap()).collect();
         assert_eq!(samples, [1_i64, 2, 3].map(Sample::from));
@@ -306,18 +328,22 @@ mod tests {
             }
             assert!(all.row_of(source, part.len() as u64).is_err());
         }
-        assert!(matches!(all.row_of(5, 0), Err(DataError::IndexOutOfRange { index: 5, len: 5 })));
+        assert!(matches!(
+            all.row_of(5, 0),
+            Err(DataError::IndexOutOfRange { index: 5, len: 5 })
+        ));
         assert!(all.get(3).is_err());
         assert!(all.get(u64::MAX).is_err());
         let none = ConcatSource::new(vec![]).unwrap();
         assert!(none.is_empty() && none.get(0).is_err() && none.row_of(0, 0).is_err());
-        let large = || Box::new(from_fn(u64::MAX, |row| Ok::<_, SourceError>(row))) as Box<dyn Source>;
+        let large =
+            || Box::new(from_fn(u64::MAX, |row| Ok::<_, SourceError>(row))) as Box<dyn Source>;
         assert!(ConcatSource::new(vec![large(), large()]).is_err());
     }
 
     #[test]
     fn parts_are_chosen_by_key_or_position() {
-        let rows = vec![(1_i32, 2.5_f64, true)];
+        let rows = from_vec(vec![(1_i32, 2.5_f64, true)]);
         let chosen = rows.clone().fields(["2", "0"]).get(0).unwrap();
         assert_eq!(chosen, (true, 1_i32).into());
         let maps = rows.encode(|sample| {
@@ -329,8 +355,11 @@ mod tests {
         let chosen = (&maps).fields(["b.c"]).get(0).unwrap();
         assert_eq!(chosen, Sample::map([("b.c", 2.5_f64.into())]));
         let error = (&maps).fields(["x"]).get(0).unwrap_err();
-        assert_eq!(error.to_string(), r#"there is no field "x", only ["a", "b.c", "d"]"#);
-        assert!(vec![1_u8].fields(["0"]).get(0).is_err());
-        assert!(vec![(1_u8,)].fields(["1"]).get(0).is_err());
+        assert_eq!(
+            error.to_string(),
+            r#"there is no field "x", only ["a", "b.c", "d"]"#
+        );
+        assert!(from_vec(vec![1_u8]).fields(["0"]).get(0).is_err());
+        assert!(from_vec(vec![(1_u8,)]).fields(["1"]).get(0).is_err());
     }
 }

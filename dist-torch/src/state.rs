@@ -170,8 +170,16 @@ impl LoaderState {
         let code = |at: Option<usize>| at.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX);
         let mut bytes = [0; Self::LEN];
         bytes[..6].copy_from_slice(&MAGIC);
-        bytes[6] = code(ORDERS.iter().position(|&order| order == self.schedule.order));
-        bytes[7] = code(UNEVEN.iter().position(|&uneven| uneven == self.schedule.uneven));
+        bytes[6] = code(
+            ORDERS
+                .iter()
+                .position(|&order| order == self.schedule.order),
+        );
+        bytes[7] = code(
+            UNEVEN
+                .iter()
+                .position(|&uneven| uneven == self.schedule.uneven),
+        );
         let numbers = [
             self.schedule.rows,
             self.schedule.batch,
@@ -218,7 +226,13 @@ impl LoaderState {
         }
         let (order, uneven) = (bytes[6], bytes[7]);
         let no_order = || wrong("order", order.into(), ORDERS.len() as u64 - 1);
-        let no_uneven = || wrong("a last batch of kind", uneven.into(), UNEVEN.len() as u64 - 1);
+        let no_uneven = || {
+            wrong(
+                "a last batch of kind",
+                uneven.into(),
+                UNEVEN.len() as u64 - 1,
+            )
+        };
         let schedule = Schedule {
             rows,
             batch,

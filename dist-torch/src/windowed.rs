@@ -10,9 +10,9 @@ use crate::{Batch, DataError, Rows, Schema};
 ///
 /// ```
 /// use dist_comm::SingleComm;
-/// use dist_torch::{Batch, DistDataset, Rows, Windows};
+/// use dist_torch::{Batch, DistDataset, Rows, Windows, from_vec};
 ///
-/// let data = DistDataset::builder("steps").build(&SingleComm::new(), &(0_i32..10).collect::<Vec<_>>())?;
+/// let data = DistDataset::builder("steps").build(&SingleComm::new(), &from_vec((0_i32..10).collect()))?;
 /// let windows = Windows::of(3).stride(2).dilation(2).over(&data)?; // 0 2 4, 2 4 6, 4 6 8
 /// let mut batch = Batch::default();
 /// windows.read(&[2, 0], &mut batch)?;
@@ -93,7 +93,11 @@ impl Windows {
     /// [`DataError::Window`] when a size is 0, bounds do not ascend, or a field is not of fixed shape;
     /// [`DataError::IndexOutOfRange`] for the first start whose window does not lie within the rows; [`DataError::UnknownField`]; [`DataError::Schema`] when a window is too large.
     pub fn over<R: Rows>(self, rows: R) -> Result<Windowed<R>, DataError> {
-        for (what, given) in [("size", self.window), ("stride", self.stride), ("dilation", self.dilation)] {
+        for (what, given) in [
+            ("size", self.window),
+            ("stride", self.stride),
+            ("dilation", self.dilation),
+        ] {
             if given == 0 {
                 return Err(wrong(what, given, "1 or more"));
             }
@@ -123,7 +127,10 @@ impl Windows {
                         return Err(wrong("bound", pair[1], "bounds that ascend"));
                     }
                     if pair[1] > len {
-                        return Err(DataError::IndexOutOfRange { index: pair[1], len: len + 1 });
+                        return Err(DataError::IndexOutOfRange {
+                            index: pair[1],
+                            len: len + 1,
+                        });
                     }
                     let count = windows_in(pair[1] - pair[0], span, self.stride);
                     starts.extend((0..count).map(|at| pair[0] + at * self.stride));
@@ -132,7 +139,10 @@ impl Windows {
             }
         };
         Ok(Windowed {
-            len: starts.as_ref().map_or_else(|| windows_in(len, span, self.stride), |starts| starts.len() as u64),
+            len: starts.as_ref().map_or_else(
+                || windows_in(len, span, self.stride),
+                |starts| starts.len() as u64,
+            ),
             rows,
             schema: Arc::new(schema),
             from,
@@ -149,12 +159,18 @@ impl Windows {
             let all = (0..schema.fields().len()).collect();
             return Ok((Schema::new(stacked(schema.structure(), size)?)?, all));
         };
-        let from: Vec<_> = names.iter().map(|name| schema.index_of(name)).collect::<Result<_, _>>()?;
+        let from: Vec<_> = names
+            .iter()
+            .map(|name| schema.index_of(name))
+            .collect::<Result<_, _>>()?;
         let leaves = names.iter().zip(&from).map(|(name, &index)| {
             let leaf = Structure::Leaf(schema.fields()[index].kind().clone());
             Ok((name.clone(), stacked(&leaf, size)?))
         });
-        Ok((Schema::new(Structure::Map(leaves.collect::<Result<_, DataError>>()?))?, from))
+        Ok((
+            Schema::new(Structure::Map(leaves.collect::<Result<_, DataError>>()?))?,
+            from,
+        ))
     }
 }
 
@@ -173,12 +189,16 @@ fn wrong(what: &'static str, given: u64, allowed: &str) -> DataError {
 
 /// The structure of `size` samples stacked.
 fn stacked(structure: &Structure, size: usize) -> Result<Structure, DataError> {
-    let all = |parts: &[Structure]| parts.iter().map(|part| stacked(part, size)).collect();
+    let all = |parts: &[Structure]| -> Result<Vec<_>, DataError> {
+        parts.iter().map(|part| stacked(part, size)).collect()
+    };
     Ok(match structure {
         Structure::Tuple(parts) => Structure::Tuple(all(parts)?),
         Structure::List(parts) => Structure::List(all(parts)?),
         Structure::Map(parts) => {
-            let parts = parts.iter().map(|(key, part)| Ok((key.clone(), stacked(part, size)?)));
+            let parts = parts
+                .iter()
+                .map(|(key, part)| Ok((key.clone(), stacked(part, size)?)));
             Structure::Map(parts.collect::<Result<_, DataError>>()?)
         }
         Structure::Leaf(Kind::Fixed { element, shape }) => {

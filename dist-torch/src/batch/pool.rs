@@ -11,9 +11,9 @@ use crate::{DataError, Rows};
 ///
 /// ```
 /// use dist_comm::SingleComm;
-/// use dist_torch::{BatchPool, DistDataset, Rows};
+/// use dist_torch::{BatchPool, DistDataset, Rows, from_vec};
 ///
-/// let data = DistDataset::builder("bytes").build(&SingleComm::new(), &vec![1_u8, 2, 3])?;
+/// let data = DistDataset::builder("bytes").build(&SingleComm::new(), &from_vec(vec![1_u8, 2, 3]))?;
 /// let pool = BatchPool::new(&data, 2, 1)?; // one batch of two rows
 /// let mut batch = pool.take();
 /// data.read(&[2, 1], &mut batch)?;
@@ -82,7 +82,11 @@ impl BatchPool {
             if let Some(content) = free.pop() {
                 return self.batch(content);
             }
-            free = self.0.back.wait(free).unwrap_or_else(PoisonError::into_inner);
+            free = self
+                .0
+                .back
+                .wait(free)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -95,7 +99,8 @@ impl BatchPool {
 
     /// A batch: one that is free, or a new one that goes back here if there is room.
     pub(crate) fn take_or_new(&self) -> Batch {
-        self.try_take().unwrap_or_else(|| self.batch(Content::default()))
+        self.try_take()
+            .unwrap_or_else(|| self.batch(Content::default()))
     }
 
     fn batch(&self, content: Content) -> Batch {

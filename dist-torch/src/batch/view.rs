@@ -106,7 +106,10 @@ impl<'a, T: Element> Ragged<'a, T> {
     /// How many items each row has.
     #[must_use]
     pub fn lengths(&self) -> Vec<u64> {
-        self.offsets.windows(2).map(|pair| pair[1] - pair[0]).collect()
+        self.offsets
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect()
     }
 
     /// All rows as long as the longest, filled up with `pad`: the elements and their shape, `(rows, longest, *inner)`.
@@ -116,7 +119,9 @@ impl<'a, T: Element> Ragged<'a, T> {
     pub fn padded(&self, pad: T) -> Result<(Vec<T>, Vec<usize>), DataError> {
         let item: usize = self.inner.iter().product();
         let longest = self.lengths().into_iter().max().unwrap_or(0);
-        let too_large = DataError::TooLarge { what: "padded rows" };
+        let too_large = DataError::TooLarge {
+            what: "padded rows",
+        };
         let longest = usize::try_from(longest).map_err(|_| too_large.clone())?;
         let width = longest.checked_mul(item).ok_or_else(|| too_large.clone())?;
         let len = width.checked_mul(self.len()).ok_or(too_large)?;

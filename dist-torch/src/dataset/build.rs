@@ -126,9 +126,9 @@ impl Builder {
             outcome = guarded("filling", || {
                 part[..CANARY].copy_from_slice(&canary(&schema, rank));
                 let mut writer = Writer::new(&schema, own, part);
-                let samples = first.take().map(Ok).into_iter();
+                let begun = first.take().map(Ok::<_, DataError>).into_iter();
                 let rest = rows.by_ref().map(|row| Ok((row, take(source, row)?)));
-                for (local, given) in samples.chain(rest).enumerate() {
+                for (local, given) in begun.chain(rest).enumerate() {
                     let (row, sample) = given?;
                     writer.write(local, row, &sample)?;
                 }
@@ -173,7 +173,10 @@ impl DistDataset {
             })
         };
         let windows = [Some(&self.rows), self.values.as_ref()];
-        let outcome = windows.into_iter().flatten().try_for_each(|part| read(&*part.window));
+        let outcome = windows
+            .into_iter()
+            .flatten()
+            .try_for_each(|part| read(&*part.window));
         settle(comm, outcome)
     }
 }
@@ -213,17 +216,15 @@ fn code(setting: &impl Hash) -> u64 {
 }
 
 /// The schema of the ranks that have samples, which must be one; without samples there are no fields. Collective.
-fn common(
-    comm: &(impl Communicator + ?Sized),
-    own: Option<Schema>,
-) -> Result<Schema, DataError> {
+fn common(comm: &(impl Communicator + ?Sized), own: Option<Schema>) -> Result<Schema, DataError> {
     let text = own.map_or_else(String::new, |schema| schema.to_json());
     let texts = comm.all_gather_v(text.as_bytes())?;
     let Some(first) = texts.iter().position(|text| !text.is_empty()) else {
         return Schema::new(Structure::Tuple(Vec::new()));
     };
     let shown = |rank: usize| String::from_utf8_lossy(&texts[rank]).into_owned();
-    let other = (0..texts.len()).find(|&rank| !texts[rank].is_empty() && texts[rank] != texts[first]);
+    let other =
+        (0..texts.len()).find(|&rank| !texts[rank].is_empty() && texts[rank] != texts[first]);
     if let Some(rank) = other {
         return Err(DataError::Differs {
             what: "a first sample like",

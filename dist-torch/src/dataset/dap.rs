@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use dap_protocol::literal;
-use dap_protocol::{DimData, DimDict, DistBuffer, Element, HostArray, HostBuffer, LocalBuffer, ProtocolError};
-use dist_comm::{Communicator, OneSided};
+use dap_protocol::{
+    DimData, DimDict, DistBuffer, Element, HostArray, HostBuffer, LocalBuffer, ProtocolError,
+};
+use dist_comm::OneSided;
 use dist_maps::Distribution;
 
 use super::build::{canary, rows_by_rank, settle};
@@ -13,7 +15,7 @@ use crate::layout::{CANARY, Layout};
 use crate::memory::try_vec;
 use crate::placement::without_padding;
 use crate::schema::{Kind, Structure};
-use crate::{DataError, Placement, Rows, Schema};
+use crate::{DataError, Placement, Schema};
 
 /// Parts of distributed arrays that become the fields of a data set: [`DistDataset::from_dap`].
 #[derive(Default)]
@@ -125,7 +127,10 @@ impl DistDataset {
             let no_value = |_| DataError::Value { name: name.into() };
             dap_protocol::copy_bytes_to_elements(&bytes, &mut data).map_err(no_value)?;
         }
-        Ok(DistBuffer::new(DimData::new(dims), HostArray::new(extents, data)?)?)
+        Ok(DistBuffer::new(
+            DimData::new(dims),
+            HostArray::new(extents, data)?,
+        )?)
     }
 
     /// A data set of distributed arrays, a row of which is a sample: its fields are called as the arrays are, its rows lie
@@ -171,12 +176,15 @@ impl DistDataset {
             Some(first) => first.placement.clone(),
             None => Placement::new(0, &crate::Share::Nsplit, 0..size)?,
         };
-        let alike = imported.iter().zip(&fields.fields).try_for_each(|(field, (name, _))| {
-            let same = field.placement.axis() == placement.axis()
-                && field.placement.ranks() == placement.ranks();
-            let reason = "its rows are distributed otherwise than those of the first field";
-            same.then_some(()).ok_or_else(|| refused(name, reason))
-        });
+        let alike = imported
+            .iter()
+            .zip(&fields.fields)
+            .try_for_each(|(field, (name, _))| {
+                let same = field.placement.axis() == placement.axis()
+                    && field.placement.ranks() == placement.ranks();
+                let reason = "its rows are distributed otherwise than those of the first field";
+                same.then_some(()).ok_or_else(|| refused(name, reason))
+            });
         settle(comm, alike)?;
         let layouts = rows_by_rank(&placement, 0, size).map(|rows| Layout::of_rows(&schema, rows));
         let layouts: Vec<Layout> = settle(comm, layouts.collect())?;
@@ -186,7 +194,11 @@ impl DistDataset {
             part[..CANARY].copy_from_slice(&canary(&schema, rank));
             for (index, (field, (_, given))) in imported.iter().zip(&fields.fields).enumerate() {
                 let item = schema.fields()[index].kind().item_bytes().unwrap_or(0);
-                copy_rows(given.buffer(), field.skipped * item, own.column(part, index));
+                copy_rows(
+                    given.buffer(),
+                    field.skipped * item,
+                    own.column(part, index),
+                );
             }
         })?;
         let data = Self {
@@ -228,9 +240,14 @@ fn import(
         return Err(refused(name, "it has no dimension that could count rows"));
     };
     if others.iter().any(|axis| axis.ranks() > 1) {
-        return Err(refused(name, "a dimension other than the first is distributed"));
+        return Err(refused(
+            name,
+            "a dimension other than the first is distributed",
+        ));
     }
-    let skipped = whole.grid_rank(rank).map_or(0, |coord| rows.owned_local(coord).start);
+    let skipped = whole
+        .grid_rank(rank)
+        .map_or(0, |coord| rows.owned_local(coord).start);
     let placement = Placement::of_axis(without_padding(rows)?, whole.targets().into())?;
     // by the rule of the part's own version
     if part.owned_shape().first() != Some(&(placement.rows_of(rank) as u64)) {

@@ -12,7 +12,7 @@ use crate::memory::try_vec;
 use crate::plan::Fetch;
 use crate::rows::chosen;
 use crate::schema::Kind;
-use crate::{Batch, DataError, ReadPlan, Rows};
+use crate::{Batch, DataError, ReadPlan};
 
 /// A field whose length differs, while it is read.
 struct Varying {
@@ -27,7 +27,12 @@ struct Varying {
 
 impl DistDataset {
     /// Reads into a batch that is empty, and stays so after an error.
-    pub(super) fn fetch(&self, rows: &[u64], fields: &[usize], batch: &mut Batch) -> Result<(), DataError> {
+    pub(super) fn fetch(
+        &self,
+        rows: &[u64],
+        fields: &[usize],
+        batch: &mut Batch,
+    ) -> Result<(), DataError> {
         let chosen = chosen(fields, self.schema.fields().len())?;
         let plan = ReadPlan::new(&self.placement, rows)?;
         let columns = batch.prepare(&self.schema, rows.len(), &chosen)?;
@@ -49,12 +54,20 @@ impl DistDataset {
             .collect::<Result<Vec<_>, DataError>>()?;
 
         let mut gets = Vec::new();
-        for (field, column) in columns.iter_mut().enumerate().filter(|(field, _)| chosen[*field]) {
+        for (field, column) in columns
+            .iter_mut()
+            .enumerate()
+            .filter(|(field, _)| chosen[*field])
+        {
             let item = self.item_bytes(field);
             if matches!(self.schema.fields()[field].kind(), Kind::Fixed { .. }) && item > 0 {
                 let places = plan.fetches().iter().map(|fetch| {
                     let source = self.rows.offset(self, fetch, field) + fetch.local * item;
-                    (fetch.rank, source, fetch.at * item..(fetch.at + fetch.len) * item)
+                    (
+                        fetch.rank,
+                        source,
+                        fetch.at * item..(fetch.at + fetch.len) * item,
+                    )
                 });
                 cut(column.values.bytes_mut(), places, &mut gets);
             }
@@ -63,7 +76,8 @@ impl DistDataset {
             let mut at = 0;
             let places = plan.fetches().iter().map(|fetch| {
                 let source = self.rows.offset(self, fetch, *field) + fetch.local * END;
-                let start = mem::replace(&mut at, at + (fetch.len + 1) * END);
+                let start = at;
+                at += (fetch.len + 1) * END;
                 (fetch.rank, source, start..at)
             });
             cut(bytemuck::must_cast_slice_mut(ends), places, &mut gets);
@@ -71,22 +85,34 @@ impl DistDataset {
         self.rows.get(gets)?;
 
         if let Some(values) = &self.values {
-            for Varying { field, number, item, ends } in &varying {
+            for Varying {
+                field,
+                number,
+                item,
+                ends,
+            } in &varying
+            {
                 let offsets = &mut columns[*field].offsets;
                 self.offsets(&plan, values, (*number, *item), ends, offsets)?;
                 let items = usize::try_from(offsets[plan.rows()]).ok();
                 let bytes = items.and_then(|items| items.checked_mul(*item));
-                columns[*field].values.set_len(bytes.ok_or(DataError::TooLarge { what: "a batch" })?)?;
+                columns[*field]
+                    .values
+                    .set_len(bytes.ok_or(DataError::TooLarge { what: "a batch" })?)?;
             }
             let mut gets = Vec::new();
             for (field, column) in columns.iter_mut().enumerate() {
-                let Some(Varying { number, item, ends, .. }) = varying.iter().find(|v| v.field == field) else {
+                let Some(Varying {
+                    number, item, ends, ..
+                }) = varying.iter().find(|v| v.field == field)
+                else {
                     continue;
                 };
                 let offsets = &column.offsets;
                 let mut at = 0;
                 let places = plan.fetches().iter().map(|fetch| {
-                    let start = mem::replace(&mut at, at + fetch.len + 1);
+                    let start = at;
+                    at += fetch.len + 1;
                     let source = values.offset(self, fetch, *number) + to_len(ends[start]) * item;
                     let range = to_len(offsets[fetch.at])..to_len(offsets[fetch.at + fetch.len]);
                     (fetch.rank, source, range.start * item..range.end * item)
@@ -96,7 +122,11 @@ impl DistDataset {
             values.get(gets)?;
         }
 
-        for (field, column) in columns.iter_mut().enumerate().filter(|(field, _)| chosen[*field]) {
+        for (field, column) in columns
+            .iter_mut()
+            .enumerate()
+            .filter(|(field, _)| chosen[*field])
+        {
             let item = self.item_bytes(field);
             let fixed = matches!(self.schema.fields()[field].kind(), Kind::Fixed { .. });
             for repeat in plan.repeats() {
@@ -137,7 +167,9 @@ impl DistDataset {
             at += fetch.len + 1;
             let held = values.layouts[fetch.rank - self.first].column_len(number);
             let last = usize::try_from(own[fetch.len]).ok();
-            let inside = last.and_then(|last| last.checked_mul(item)).is_some_and(|end| end <= held);
+            let inside = last
+                .and_then(|last| last.checked_mul(item))
+                .is_some_and(|end| end <= held);
             if !inside || own.windows(2).any(|pair| pair[0] > pair[1]) {
                 return Err(DataError::Corrupt {
                     rank: fetch.rank,

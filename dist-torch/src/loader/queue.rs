@@ -53,7 +53,10 @@ impl<T> Queue<T> {
                 inside.claimed += 1;
                 return Some(inside.claimed - 1);
             }
-            inside = self.room.wait(inside).unwrap_or_else(PoisonError::into_inner);
+            inside = self
+                .room
+                .wait(inside)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -82,7 +85,10 @@ impl<T> Queue<T> {
                 }
                 return Some(outcome);
             }
-            inside = self.done.wait(inside).unwrap_or_else(PoisonError::into_inner);
+            inside = self
+                .done
+                .wait(inside)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -132,7 +138,10 @@ mod tests {
         assert_eq!((queue.take(), queue.ready()), (Some('a'), 1));
         assert_eq!((queue.claim(), queue.claim()), (Some(2), None));
         queue.deliver(2, 'c');
-        assert_eq!((queue.take(), queue.take(), queue.take()), (Some('b'), Some('c'), None));
+        assert_eq!(
+            (queue.take(), queue.take(), queue.take()),
+            (Some('b'), Some('c'), None)
+        );
         assert_eq!(queue.taken(), 3);
     }
 

@@ -19,7 +19,7 @@ const PURPOSE: &[u8; 16] = b"dist-torch 1\0\0\0\0";
 /// let (flip, shift) = (rng.below(2) == 1, rng.uniform() - 0.5);
 /// assert_eq!((flip, shift < 0.5), (SampleRng::new(42, 3, 1_000_000).below(2) == 1, true));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct SampleRng(ChaCha8Rng);
 
 impl SampleRng {
@@ -101,7 +101,10 @@ mod tests {
             counts[usize::try_from(rng.below(7)).unwrap()] += 1;
         }
         // five standard deviations of a count around 10 000
-        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 470), "{counts:?}");
+        assert!(
+            counts.iter().all(|count| count.abs_diff(10_000) < 470),
+            "{counts:?}"
+        );
         assert_eq!((rng.below(0), rng.below(1)), (0, 0));
         assert!((0..1000).all(|_| rng.below((1 << 63) + 1) <= 1 << 63));
     }

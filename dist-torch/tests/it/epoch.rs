@@ -8,9 +8,15 @@ use proptest::prelude::*;
 /// The rows of all ranks of an epoch, step by step.
 fn steps(epoch: &Epoch, ranks: usize) -> Vec<Vec<u64>> {
     let step = |step| {
-        let parts: Vec<_> = (0..ranks).map(|rank| epoch.rows(step, rank, ranks)).collect();
+        let parts: Vec<_> = (0..ranks)
+            .map(|rank| epoch.rows(step, rank, ranks))
+            .collect();
         // parts differ by one row at most, the longer ones first
-        assert!(parts.windows(2).all(|pair| (0..2).contains(&(pair[0].len() as i64 - pair[1].len() as i64))));
+        assert!(
+            parts
+                .windows(2)
+                .all(|pair| (0..2).contains(&(pair[0].len() as i64 - pair[1].len() as i64)))
+        );
         assert!(parts[0].len() - parts[ranks - 1].len() <= 1);
         let mut rows = Vec::new();
         for at in 0..parts[0].len() {
@@ -26,7 +32,13 @@ fn steps(epoch: &Epoch, ranks: usize) -> Vec<Vec<u64>> {
 fn an_epoch_cut_anywhere_goes_on_on_any_number_of_ranks() {
     for n in 0..=40_u64 {
         for batch in 1..=7 {
-            let schedule = Schedule::new(n, batch).order(if n % 2 == 0 { Order::Keyed } else { Order::Torch }).seed(n);
+            let schedule = Schedule::new(n, batch)
+                .order(if n % 2 == 0 {
+                    Order::Keyed
+                } else {
+                    Order::Torch
+                })
+                .seed(n);
             let epoch = schedule.epoch(batch).unwrap();
             let whole = steps(&epoch, 1);
             let mut all = whole.concat();
@@ -40,7 +52,11 @@ fn an_epoch_cut_anywhere_goes_on_on_any_number_of_ranks() {
                     let position = epoch.position_after(cut as u64);
                     let saved = schedule.state(batch, position, 1).to_bytes();
                     let rest = LoaderState::from_bytes(&saved).unwrap().epoch().unwrap();
-                    assert_eq!(steps(&rest, ranks), whole[cut + 1..], "{n} {batch} {ranks} {cut}");
+                    assert_eq!(
+                        steps(&rest, ranks),
+                        whole[cut + 1..],
+                        "{n} {batch} {ranks} {cut}"
+                    );
                 }
             }
         }
@@ -105,7 +121,8 @@ fn a_list_is_an_order_too() {
 
 #[test]
 fn epochs_differ_and_seeds_do() {
-    let rows = |seed, epoch| steps(&Schedule::new(50, 50).seed(seed).epoch(epoch).unwrap(), 1).concat();
+    let rows =
+        |seed, epoch| steps(&Schedule::new(50, 50).seed(seed).epoch(epoch).unwrap(), 1).concat();
     let all = [rows(0, 0), rows(0, 1), rows(1, 0), rows(1, 1)];
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 4);
 }

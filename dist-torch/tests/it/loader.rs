@@ -10,7 +10,9 @@ use dist_torch::{
 };
 
 fn numbers(n: u64) -> Arc<DistDataset> {
-    let source = from_fn(n, |row| Ok::<_, SourceError>((row, vec![row as f32; 5], format!("{row}"))));
+    let source = from_fn(n, |row| {
+        Ok::<_, SourceError>((row, vec![row as f32; 5], format!("{row}")))
+    });
     Arc::new(DistDataset::new("numbers", &SingleComm::new(), &source).unwrap())
 }
 
@@ -19,9 +21,17 @@ fn an_epoch_is_what_reading_by_oneself_gives() {
     let outcome = ThreadComm::run(3, |comm| {
         let source = from_fn(41, |row| Ok::<_, SourceError>((row, format!("{row}"))));
         let data = Arc::new(DistDataset::new("numbers", comm, &source)?);
-        for (workers, prefetch, uneven) in [(1, 1, Uneven::Exact), (2, 2, Uneven::Pad), (4, 1, Uneven::Drop), (0, 0, Uneven::Exact)] {
+        for (workers, prefetch, uneven) in [
+            (1, 1, Uneven::Exact),
+            (2, 2, Uneven::Pad),
+            (4, 1, Uneven::Drop),
+            (0, 0, Uneven::Exact),
+        ] {
             let schedule = Schedule::new(41, 7).seed(5).uneven(uneven);
-            let loader = Loader::new(&data, schedule).rank(comm.rank(), 3)?.workers(workers).prefetch(prefetch);
+            let loader = Loader::new(&data, schedule)
+                .rank(comm.rank(), 3)?
+                .workers(workers)
+                .prefetch(prefetch);
             for number in 0..2 {
                 let epoch = schedule.epoch(number)?;
                 let mut loaded = loader.epoch(number)?;
@@ -30,8 +40,17 @@ fn an_epoch_is_what_reading_by_oneself_gives() {
                     let item = loaded.next().unwrap()?;
                     let rows = epoch.rows(step, comm.rank(), 3);
                     assert_eq!(item.batch.field::<u64>("0")?.data(), rows);
-                    assert!(item.batch.texts("1")?.iter().zip(&rows).all(|(text, row)| text == row.to_string()));
-                    assert_eq!((item.step, item.rows, item.real_rows), (step, rows, epoch.real_rows(step, comm.rank(), 3)));
+                    assert!(
+                        item.batch
+                            .texts("1")?
+                            .iter()
+                            .zip(&rows)
+                            .all(|(text, row)| text == row.to_string())
+                    );
+                    assert_eq!(
+                        (item.step, item.rows, item.real_rows),
+                        (step, rows, epoch.real_rows(step, comm.rank(), 3))
+                    );
                     assert_eq!(loaded.state().position(), epoch.position_after(step));
                 }
                 assert!(loaded.next().is_none() && loaded.next().is_none());
@@ -46,7 +65,11 @@ fn an_epoch_is_what_reading_by_oneself_gives() {
 fn a_state_goes_on_where_it_was_taken() {
     let data = numbers(30);
     let loader = Loader::new(&data, Schedule::new(30, 4).seed(1)).workers(2);
-    let whole: Vec<Vec<u64>> = loader.epoch(6).unwrap().map(|item| item.unwrap().rows).collect();
+    let whole: Vec<Vec<u64>> = loader
+        .epoch(6)
+        .unwrap()
+        .map(|item| item.unwrap().rows)
+        .collect();
     for cut in 0..=whole.len() {
         let mut epoch = loader.epoch(6).unwrap();
         epoch.by_ref().take(cut).for_each(drop);
@@ -58,24 +81,44 @@ fn a_state_goes_on_where_it_was_taken() {
     // a state of other data
     let other = Loader::new(&numbers(29), Schedule::new(29, 4));
     let state = loader.epoch(0).unwrap().state();
-    assert!(matches!(other.resume(&state), Err(DataError::State { what: "rows", .. })));
-    assert!(matches!(Loader::new(&data, Schedule::new(7, 2)).epoch(0), Err(DataError::State { .. })));
-    assert!(matches!(Loader::new(&data, Schedule::new(30, 0)).epoch(0), Err(DataError::Batch { .. })));
+    assert!(matches!(
+        other.resume(&state),
+        Err(DataError::State { what: "rows", .. })
+    ));
+    assert!(matches!(
+        Loader::new(&data, Schedule::new(7, 2)).epoch(0),
+        Err(DataError::State { .. })
+    ));
+    assert!(matches!(
+        Loader::new(&data, Schedule::new(30, 0)).epoch(0),
+        Err(DataError::Batch { .. })
+    ));
     assert!(Loader::new(&data, Schedule::new(30, 1)).rank(2, 2).is_err());
-    assert!(Loader::new(&data, Schedule::new(30, 1)).fields(&["x"]).is_err());
+    assert!(
+        Loader::new(&data, Schedule::new(30, 1))
+            .fields(&["x"])
+            .is_err()
+    );
 }
 
 #[test]
 fn epochs_may_overlap_and_be_left() {
     let data = numbers(20);
     let loader = Loader::new(&data, Schedule::new(20, 3)).workers(2);
-    let first: Vec<u64> = loader.epoch(0).unwrap().flat_map(|item| item.unwrap().rows).collect();
+    let first: Vec<u64> = loader
+        .epoch(0)
+        .unwrap()
+        .flat_map(|item| item.unwrap().rows)
+        .collect();
     let mut left = loader.epoch(0).unwrap();
     left.next().unwrap().unwrap();
     let mut one = loader.epoch(0).unwrap();
     let two = loader.epoch(0).unwrap();
     let mut rows = one.next().unwrap().unwrap().rows;
-    assert_eq!(two.flat_map(|item| item.unwrap().rows).collect::<Vec<_>>(), first);
+    assert_eq!(
+        two.flat_map(|item| item.unwrap().rows).collect::<Vec<_>>(),
+        first
+    );
     drop(left);
     rows.extend(one.flat_map(|item| item.unwrap().rows));
     assert_eq!(rows, first);
@@ -87,7 +130,9 @@ fn epochs_may_overlap_and_be_left() {
 #[test]
 fn batches_that_are_kept_do_not_stop_the_loader() {
     let data = numbers(50);
-    let loader = Loader::new(&data, Schedule::new(50, 2)).workers(2).prefetch(1);
+    let loader = Loader::new(&data, Schedule::new(50, 2))
+        .workers(2)
+        .prefetch(1);
     let kept: Vec<_> = loader.epoch(0).unwrap().map(Result::unwrap).collect();
     assert_eq!(kept.len(), 25);
     for item in &kept {
@@ -100,11 +145,15 @@ fn no_more_is_read_ahead_than_was_said() {
     let data = numbers(40);
     let begun = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&begun);
-    let loader = Loader::new(&data, Schedule::new(40, 1)).workers(2).prefetch(3);
-    let mut epoch = loader.epoch_with(0, move |loaded| {
-        counted.fetch_add(1, Ordering::SeqCst);
-        loaded.step
-    }).unwrap();
+    let loader = Loader::new(&data, Schedule::new(40, 1))
+        .workers(2)
+        .prefetch(3);
+    let mut epoch = loader
+        .epoch_with(0, move |loaded| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            loaded.step
+        })
+        .unwrap();
     for step in 0..40 {
         assert_eq!(epoch.next().unwrap().unwrap(), step);
         assert!(begun.load(Ordering::SeqCst) <= step as usize + 1 + 6);
@@ -116,10 +165,20 @@ fn no_more_is_read_ahead_than_was_said() {
 fn work_in_the_threads_does_not_depend_on_their_number() {
     let data = numbers(30);
     let run = |workers| -> Vec<Vec<u64>> {
-        let loader = Loader::new(&data, Schedule::new(30, 4)).workers(workers).fields(&["1"]).unwrap();
+        let loader = Loader::new(&data, Schedule::new(30, 4))
+            .workers(workers)
+            .fields(&["1"])
+            .unwrap();
         let epoch = loader.epoch_with(2, |loaded| {
-            assert!(matches!(loaded.batch.field::<u64>("0"), Err(DataError::NotRead { .. })));
-            loaded.rows.iter().map(|&row| SampleRng::new(9, 2, row).next_u64()).collect()
+            assert!(matches!(
+                loaded.batch.field::<u64>("0"),
+                Err(DataError::NotRead { .. })
+            ));
+            loaded
+                .rows
+                .iter()
+                .map(|&row| SampleRng::new(9, 2, row).next_u64())
+                .collect()
         });
         epoch.unwrap().map(Result::unwrap).collect()
     };
@@ -129,8 +188,14 @@ fn work_in_the_threads_does_not_depend_on_their_number() {
 #[test]
 fn a_panic_in_a_thread_is_one_of_next() {
     let data = numbers(9);
-    let loader = Loader::new(&data, Schedule::new(9, 3).order(dist_torch::Order::Sequential)).workers(2);
-    let mut epoch = loader.epoch_with(0, |loaded| assert_ne!(loaded.step, 1, "the second")).unwrap();
+    let loader = Loader::new(
+        &data,
+        Schedule::new(9, 3).order(dist_torch::Order::Sequential),
+    )
+    .workers(2);
+    let mut epoch = loader
+        .epoch_with(0, |loaded| assert_ne!(loaded.step, 1, "the second"))
+        .unwrap();
     epoch.next().unwrap().unwrap();
     let panic = catch_unwind(AssertUnwindSafe(|| epoch.next())).unwrap_err();
     let text = panic.downcast_ref::<String>().unwrap();
@@ -143,7 +208,10 @@ fn a_panic_in_a_thread_is_one_of_next() {
 #[test]
 fn no_rows_are_no_steps() {
     let data = numbers(0);
-    let mut epoch = Loader::new(&data, Schedule::new(0, 3)).workers(2).epoch(0).unwrap();
+    let mut epoch = Loader::new(&data, Schedule::new(0, 3))
+        .workers(2)
+        .epoch(0)
+        .unwrap();
     assert!(epoch.next().is_none());
     let mut batch = Batch::default();
     data.read(&[], &mut batch).unwrap();

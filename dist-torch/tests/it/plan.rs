@@ -14,21 +14,34 @@ fn placements() -> impl Strategy<Value = (Vec<usize>, Placement)> {
                 // as numpy.array_split does
                 let (k, m) = (rows as usize / ranks, rows as usize % ranks);
                 let lens = (0..ranks).map(|rank| k + usize::from(rank < m));
-                let owners = lens.enumerate().flat_map(|(rank, len)| vec![rank; len]).collect();
+                let owners = lens
+                    .enumerate()
+                    .flat_map(|(rank, len)| vec![rank; len])
+                    .collect();
                 (owners, Share::Nsplit)
             }
-            1 => ((0..rows as usize).map(|row| row % ranks).collect(), Share::Cyclic),
+            1 => (
+                (0..rows as usize).map(|row| row % ranks).collect(),
+                Share::Cyclic,
+            ),
             2 => {
                 let block = seed % 4 + 1;
-                let owners = (0..rows).map(|row| (row / block) as usize % ranks).collect();
+                let owners = (0..rows)
+                    .map(|row| (row / block) as usize % ranks)
+                    .collect();
                 (owners, Share::BlockCyclic(block))
             }
             _ => {
-                let owner = |row: u64| (seed.rotate_left((row * 7 % 64) as u32) ^ row) as usize % ranks;
+                let owner =
+                    |row: u64| (seed.rotate_left((row * 7 % 64) as u32) ^ row) as usize % ranks;
                 let owners: Vec<_> = (0..rows).map(owner).collect();
                 let list = |rank| {
                     let mine = (0..rows as i64).filter(|&row| owners[row as usize] == rank);
-                    if kind == 3 { mine.collect() } else { mine.rev().collect::<Vec<_>>() }
+                    if kind == 3 {
+                        mine.collect()
+                    } else {
+                        mine.rev().collect::<Vec<_>>()
+                    }
                 };
                 let lists: Vec<Vec<i64>> = (0..ranks).map(list).collect();
                 let axis = AxisDist::unstructured(rows, lists).unwrap();

@@ -9,7 +9,11 @@ fn cases_hold_on_threads() {
     for ranks in [1, 2, 3, 4, 7] {
         for (name, case) in CASES {
             let outcome = ThreadComm::run(ranks, |comm| case(comm));
-            assert!(outcome.is_ok(), "{name} on {ranks}: {}", outcome.unwrap_err());
+            assert!(
+                outcome.is_ok(),
+                "{name} on {ranks}: {}",
+                outcome.unwrap_err()
+            );
         }
     }
 }

@@ -10,12 +10,19 @@ fn vectors() -> Value {
 }
 
 fn list(value: &Value) -> Vec<u64> {
-    value.as_array().expect("a list").iter().map(number).collect()
+    value
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(number)
+        .collect()
 }
 
 fn number(value: &Value) -> u64 {
     // bits of numbers are signed where torch wrote them
-    value.as_u64().unwrap_or_else(|| value.as_i64().expect("a number").cast_unsigned())
+    value
+        .as_u64()
+        .unwrap_or_else(|| value.as_i64().expect("a number").cast_unsigned())
 }
 
 /// Compares a list with a stored one, or with what is stored of a long one.
@@ -62,7 +69,9 @@ fn numbers_are_torchs() {
 fn permutations_are_torchs() {
     let vectors = vectors();
     for case in cases(&vectors, "randperm") {
-        let rows = TorchRng::new(number(&case["seed"])).randperm(number(&case["n"])).unwrap();
+        let rows = TorchRng::new(number(&case["seed"]))
+            .randperm(number(&case["n"]))
+            .unwrap();
         check(&rows, &case["rows"], case);
     }
     let case = &vectors["negative_seed"];
@@ -73,16 +82,25 @@ fn permutations_are_torchs() {
 #[test]
 fn random_samplers_are_torchs() {
     for case in cases(&vectors(), "random") {
-        let mut sampler = RandomSampler::new(number(&case["n"])).replacement(case["replacement"].as_bool().unwrap());
+        let mut sampler = RandomSampler::new(number(&case["n"]))
+            .replacement(case["replacement"].as_bool().unwrap());
         if let Some(num_samples) = case["num_samples"].as_u64() {
             sampler = sampler.num_samples(num_samples);
         }
         let seed = number(&case["seed"]);
         let mut rng = TorchRng::new(seed);
-        check(&sampler.draw(Draws::Given(&mut rng)).unwrap(), &case["given"], case);
+        check(
+            &sampler.draw(Draws::Given(&mut rng)).unwrap(),
+            &case["given"],
+            case,
+        );
         assert_eq!(rng.random(), number(&case["given_next"]), "{case}");
         let mut rng = TorchRng::new(seed);
-        check(&sampler.draw(Draws::Global(&mut rng)).unwrap(), &case["global"], case);
+        check(
+            &sampler.draw(Draws::Global(&mut rng)).unwrap(),
+            &case["global"],
+            case,
+        );
         assert_eq!(rng.random(), number(&case["global_next"]), "{case}");
     }
 }
@@ -90,7 +108,10 @@ fn random_samplers_are_torchs() {
 #[test]
 fn weighted_samplers_are_torchs() {
     for case in cases(&vectors(), "weighted") {
-        let weights: Vec<f64> = list(&case["weight_bits"]).into_iter().map(f64::from_bits).collect();
+        let weights: Vec<f64> = list(&case["weight_bits"])
+            .into_iter()
+            .map(f64::from_bits)
+            .collect();
         let sampler = WeightedRandomSampler::new(&weights, number(&case["num_samples"])).unwrap();
         let mut rng = TorchRng::new(number(&case["seed"]));
         check(&sampler.draw(&mut rng).unwrap(), &case["rows"], case);
@@ -104,7 +125,11 @@ fn loaders_draw_as_torchs_do() {
         let sampler = RandomSampler::new(number(&case["n"]));
         let mut rng = TorchRng::new(number(&case["seed"]));
         for epoch in cases(case, "epochs") {
-            let draws = if case["given"] == true { Draws::Given(&mut rng) } else { Draws::Global(&mut rng) };
+            let draws = if case["given"] == true {
+                Draws::Given(&mut rng)
+            } else {
+                Draws::Global(&mut rng)
+            };
             let draw = LoaderDraw::new(&sampler, draws).unwrap();
             assert_eq!(draw.base_seed, number(&epoch["base_seed"]), "{case}");
             check(&draw.rows, &epoch["rows"], case);
@@ -132,7 +157,9 @@ fn distributed_samplers_are_torchs() {
         if flag("shuffle") && n > 0 && n % replicas as u64 == 0 {
             let order = Order::Torch.epoch(n, int("seed"), int("epoch")).unwrap();
             let epoch = dist_torch::Epoch::new(order, 2 * replicas as u64).unwrap();
-            let ours: Vec<u64> = (0..epoch.steps()).flat_map(|step| epoch.rows(step, rank, replicas)).collect();
+            let ours: Vec<u64> = (0..epoch.steps())
+                .flat_map(|step| epoch.rows(step, rank, replicas))
+                .collect();
             check(&ours, &case["rows"], case);
         }
     }
@@ -142,11 +169,17 @@ fn distributed_samplers_are_torchs() {
 #[test]
 #[ignore = "takes 1.7 GB"]
 fn long_permutations_are_torchs() {
-    let vectors: Value = serde_json::from_str(include_str!("../data/torch_long.json")).expect("JSON");
+    let vectors: Value =
+        serde_json::from_str(include_str!("../data/torch_long.json")).expect("JSON");
     for case in cases(&vectors, "randperm") {
-        let rows = TorchRng::new(number(&case["seed"])).randperm(number(&case["n"])).unwrap();
+        let rows = TorchRng::new(number(&case["seed"]))
+            .randperm(number(&case["n"]))
+            .unwrap();
         let step = number(&case["step"]) as usize;
-        assert!(rows.iter().step_by(step).copied().eq(list(&case["rows"])), "{case}");
+        assert!(
+            rows.iter().step_by(step).copied().eq(list(&case["rows"])),
+            "{case}"
+        );
         assert_eq!(rows[..8], list(&case["first"]));
         assert_eq!(rows[rows.len() - 8..], list(&case["last"]));
     }
