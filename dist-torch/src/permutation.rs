@@ -74,6 +74,7 @@ impl KeyedPermutation {
     }
 
     /// The numbers from a position on.
+    #[must_use]
     pub fn iter_from(&self, position: u64) -> impl FusedIterator<Item = u64> + '_ {
         (position.min(self.len)..self.len).filter_map(|at| self.get(at))
     }
@@ -201,6 +202,6 @@ mod tests {
         assert_eq!(order.get(123_456_789_012), Some(PINNED_FAR));
     }
 
-    const PINNED: [u64; 10] = [0; 10];
-    const PINNED_FAR: u64 = 0;
+    const PINNED: [u64; 10] = [7, 0, 9, 3, 1, 5, 4, 6, 2, 8];
+    const PINNED_FAR: u64 = 884_615_856_452;
 }

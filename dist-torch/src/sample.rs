@@ -47,8 +47,8 @@ impl Sample {
 
     /// A field of one dimension whose length differs from sample to sample.
     #[must_use]
-    pub fn ragged<T: Element>(values: Vec<T>) -> Self {
-        Self::Ragged(Array::from_vec(values))
+    pub fn ragged<T: Element>(values: impl AsRef<[T]>) -> Self {
+        Self::Ragged(Array::one_dimension(values.as_ref()))
     }
 
     /// What a [field's name](crate::Field::name) leads to.
@@ -124,11 +124,11 @@ impl Array {
 
     /// One dimension of elements.
     #[must_use]
-    pub fn from_vec<T: Element>(data: Vec<T>) -> Self {
+    pub fn one_dimension<T: Element>(data: &[T]) -> Self {
         Self {
             element: T::TYPE,
             shape: vec![data.len()],
-            bytes: bytemuck::cast_slice(&data).to_vec(),
+            bytes: bytemuck::cast_slice(data).to_vec(),
         }
     }
 
@@ -207,13 +207,13 @@ impl<T: Element> From<HostArray<T>> for Sample {
 
 impl<T: Element> From<Vec<T>> for Sample {
     fn from(data: Vec<T>) -> Self {
-        Self::Array(Array::from_vec(data))
+        Self::Array(Array::one_dimension(&data))
     }
 }
 
 impl<T: Element, const N: usize> From<[T; N]> for Sample {
     fn from(data: [T; N]) -> Self {
-        data.to_vec().into()
+        Self::Array(Array::one_dimension(&data))
     }
 }
 

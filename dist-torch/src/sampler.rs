@@ -176,7 +176,9 @@ impl WeightedRandomSampler {
                     given: format!("a sum of {sum}"),
                 });
             }
-            sums.iter_mut().for_each(|part| *part /= sum);
+            for part in &mut sums {
+                *part /= sum;
+            }
         }
         if let Some(last) = sums.last_mut() {
             *last = 1.0;

@@ -89,6 +89,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
 /// assert_eq!(from_vec(vec![5_u8, 6]).get(1)?, 6_u8.into());
 /// # Ok::<(), dist_torch::SourceError>(())
 /// ```
+#[must_use]
 pub fn from_vec<T: Clone + Into<Sample>>(samples: Vec<T>) -> FromVec<T> {
     FromVec(samples)
 }

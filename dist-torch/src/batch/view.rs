@@ -98,6 +98,7 @@ impl<'a, T: Element> Ragged<'a, T> {
     }
 
     /// The rows, one by one.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [T]> + use<'a, T> {
         let all = *self;
         (0..self.len()).map(move |at| all.row(at))
@@ -171,6 +172,7 @@ impl<'a> Texts<'a> {
     }
 
     /// The texts, one by one.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
         let all = *self;
         (0..self.len()).map(move |at| all.get(at).unwrap_or_default())

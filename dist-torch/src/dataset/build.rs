@@ -136,9 +136,10 @@ impl Builder {
             });
         })?;
         let values = settle(comm, outcome)?;
-        let values = match values.is_empty() {
-            true => None,
-            false => Some(move_values(comm, &schema, group.start..group.end, values)?),
+        let values = if values.is_empty() {
+            None
+        } else {
+            Some(move_values(comm, &schema, group.start..group.end, values)?)
         };
         let data = DistDataset {
             name: self.name,

@@ -75,7 +75,7 @@ impl DistDataset {
     ///     let part = data.export::<f32>("0")?;
     ///     assert_eq!(part.dim_data().global_shape(), [7, 2]);
     ///     // and back, as a data set of one field
-    ///     let again = DistDataset::from_dap("again", comm, DapFields::new().field("x", part)?)?;
+    ///     let again = DistDataset::from_dap("again", comm, &DapFields::new().field("x", part)?)?;
     ///     assert_eq!(again.sample(5)?.get("x"), data.sample(5)?.get("0"));
     ///     Ok::<_, DataError>(())
     /// })?;
@@ -144,7 +144,7 @@ impl DistDataset {
     pub fn from_dap<C: OneSided + ?Sized>(
         name: impl Into<String>,
         comm: &C,
-        fields: DapFields<'_>,
+        fields: &DapFields<'_>,
     ) -> Result<Self, DataError> {
         let (rank, size) = (comm.rank(), comm.size());
         let named = fields.fields.iter().map(|(name, part)| {
@@ -216,10 +216,10 @@ impl DistDataset {
     }
 }
 
-fn refused(name: &str, reason: impl ToString) -> DataError {
+fn refused(name: &str, reason: impl std::fmt::Display) -> DataError {
     DataError::Import {
         name: name.into(),
-        reason: reason.to_string(),
+        reason: format!("{reason}"),
     }
 }
 

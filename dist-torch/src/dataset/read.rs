@@ -6,6 +6,7 @@ use std::ops::Range;
 use dist_comm::Get;
 
 use super::{DistDataset, Part};
+use crate::batch::Column;
 use crate::fill::varying;
 use crate::layout::END;
 use crate::memory::try_vec;
@@ -53,26 +54,36 @@ impl DistDataset {
             })
             .collect::<Result<Vec<_>, DataError>>()?;
 
+        self.read_rows(&plan, &chosen, columns, &mut varying)?;
+        if let Some(values) = &self.values {
+            self.read_values(&plan, values, columns, &varying)?;
+        }
+        self.repeat(&plan, &chosen, columns);
+        batch.done(rows.len(), &chosen);
+        Ok(())
+    }
+
+    /// The fields of fixed shape, and the ends of the others.
+    fn read_rows(
+        &self,
+        plan: &ReadPlan,
+        chosen: &[bool],
+        columns: &mut [Column],
+        varying: &mut [Varying],
+    ) -> Result<(), DataError> {
         let mut gets = Vec::new();
-        for (field, column) in columns
-            .iter_mut()
-            .enumerate()
-            .filter(|(field, _)| chosen[*field])
-        {
+        for (field, column) in columns.iter_mut().enumerate() {
             let item = self.item_bytes(field);
-            if matches!(self.schema.fields()[field].kind(), Kind::Fixed { .. }) && item > 0 {
+            if chosen[field] && self.is_fixed(field) && item > 0 {
                 let places = plan.fetches().iter().map(|fetch| {
                     let source = self.rows.offset(self, fetch, field) + fetch.local * item;
-                    (
-                        fetch.rank,
-                        source,
-                        fetch.at * item..(fetch.at + fetch.len) * item,
-                    )
+                    let range = fetch.at * item..(fetch.at + fetch.len) * item;
+                    (fetch.rank, source, range)
                 });
                 cut(column.values.bytes_mut(), places, &mut gets);
             }
         }
-        for Varying { field, ends, .. } in &mut varying {
+        for Varying { field, ends, .. } in varying {
             let mut at = 0;
             let places = plan.fetches().iter().map(|fetch| {
                 let source = self.rows.offset(self, fetch, *field) + fetch.local * END;
@@ -82,53 +93,48 @@ impl DistDataset {
             });
             cut(bytemuck::must_cast_slice_mut(ends), places, &mut gets);
         }
-        self.rows.get(gets)?;
+        self.rows.get(gets)
+    }
 
-        if let Some(values) = &self.values {
-            for Varying {
-                field,
-                number,
-                item,
-                ends,
-            } in &varying
-            {
-                let offsets = &mut columns[*field].offsets;
-                self.offsets(&plan, values, (*number, *item), ends, offsets)?;
-                let items = usize::try_from(offsets[plan.rows()]).ok();
-                let bytes = items.and_then(|items| items.checked_mul(*item));
-                columns[*field]
-                    .values
-                    .set_len(bytes.ok_or(DataError::TooLarge { what: "a batch" })?)?;
-            }
-            let mut gets = Vec::new();
-            for (field, column) in columns.iter_mut().enumerate() {
-                let Some(Varying {
-                    number, item, ends, ..
-                }) = varying.iter().find(|v| v.field == field)
-                else {
-                    continue;
-                };
-                let offsets = &column.offsets;
-                let mut at = 0;
-                let places = plan.fetches().iter().map(|fetch| {
-                    let start = at;
-                    at += fetch.len + 1;
-                    let source = values.offset(self, fetch, *number) + to_len(ends[start]) * item;
-                    let range = to_len(offsets[fetch.at])..to_len(offsets[fetch.at + fetch.len]);
-                    (fetch.rank, source, range.start * item..range.end * item)
-                });
-                cut(column.values.bytes_mut(), places, &mut gets);
-            }
-            values.get(gets)?;
+    /// The items of the fields whose length differs.
+    fn read_values(
+        &self,
+        plan: &ReadPlan,
+        values: &Part,
+        columns: &mut [Column],
+        varying: &[Varying],
+    ) -> Result<(), DataError> {
+        let mut gets = Vec::new();
+        for (field, column) in columns.iter_mut().enumerate() {
+            let Some(this) = varying.iter().find(|this| this.field == field) else {
+                continue;
+            };
+            let (item, offsets) = (this.item, &mut column.offsets);
+            self.offsets(plan, values, this, offsets)?;
+            let items = usize::try_from(offsets[plan.rows()]).ok();
+            let bytes = items.and_then(|items| items.checked_mul(item));
+            let too_large = DataError::TooLarge { what: "a batch" };
+            column.values.set_len(bytes.ok_or(too_large)?)?;
+            let mut at = 0;
+            let places = plan.fetches().iter().map(|fetch| {
+                let start = to_len(this.ends[at]) * item;
+                at += fetch.len + 1;
+                let source = values.offset(self, fetch, this.number) + start;
+                let range = to_len(offsets[fetch.at])..to_len(offsets[fetch.at + fetch.len]);
+                (fetch.rank, source, range.start * item..range.end * item)
+            });
+            cut(column.values.bytes_mut(), places, &mut gets);
         }
+        values.get(gets)
+    }
 
-        for (field, column) in columns
-            .iter_mut()
-            .enumerate()
-            .filter(|(field, _)| chosen[*field])
-        {
-            let item = self.item_bytes(field);
-            let fixed = matches!(self.schema.fields()[field].kind(), Kind::Fixed { .. });
+    /// What came before in the batch.
+    fn repeat(&self, plan: &ReadPlan, chosen: &[bool], columns: &mut [Column]) {
+        for (field, column) in columns.iter_mut().enumerate() {
+            if !chosen[field] {
+                continue;
+            }
+            let (item, fixed) = (self.item_bytes(field), self.is_fixed(field));
             for repeat in plan.repeats() {
                 let range = |at: usize| {
                     if fixed {
@@ -141,8 +147,10 @@ impl DistDataset {
                 column.values.bytes_mut().copy_within(from, to);
             }
         }
-        batch.done(rows.len(), &chosen);
-        Ok(())
+    }
+
+    fn is_fixed(&self, field: usize) -> bool {
+        matches!(self.schema.fields()[field].kind(), Kind::Fixed { .. })
     }
 
     fn item_bytes(&self, field: usize) -> usize {
@@ -155,20 +163,19 @@ impl DistDataset {
         &self,
         plan: &ReadPlan,
         values: &Part,
-        (number, item): (usize, usize),
-        ends: &[u64],
+        this: &Varying,
         offsets: &mut Vec<u64>,
     ) -> Result<(), DataError> {
         crate::memory::reserve(offsets, plan.rows() as u64 + 1)?;
         offsets.resize(plan.rows() + 1, 0);
         let mut at = 0;
         for fetch in plan.fetches() {
-            let own = &ends[at..=at + fetch.len];
+            let own = &this.ends[at..=at + fetch.len];
             at += fetch.len + 1;
-            let held = values.layouts[fetch.rank - self.first].column_len(number);
+            let held = values.layouts[fetch.rank - self.first].column_len(this.number);
             let last = usize::try_from(own[fetch.len]).ok();
             let inside = last
-                .and_then(|last| last.checked_mul(item))
+                .and_then(|last| last.checked_mul(this.item))
                 .is_some_and(|end| end <= held);
             if !inside || own.windows(2).any(|pair| pair[0] > pair[1]) {
                 return Err(DataError::Corrupt {

@@ -887,7 +887,7 @@ fn fields_go_out_and_come_in(comm: &dyn OneSided) -> Result<(), String> {
                 .map_err(text)?
                 .field("even", flags)
                 .map_err(text)?;
-            let again = DistDataset::from_dap("in", comm, fields).map_err(text)?;
+            let again = DistDataset::from_dap("in", comm, &fields).map_err(text)?;
             equal(
                 again.placement().axis(),
                 data.placement().axis(),
@@ -953,7 +953,7 @@ fn strange_arrays_come_in(comm: &dyn OneSided) -> Result<(), String> {
     for distribution in [padded, turned] {
         let part = column(&distribution.dim_data(rank).map_err(text)?, 3);
         let data =
-            DistDataset::from_dap("x", comm, DapFields::new().field("x", part).map_err(text)?)
+            DistDataset::from_dap("x", comm, &DapFields::new().field("x", part).map_err(text)?)
                 .map_err(text)?;
         equal(
             data.own_rows(),
@@ -990,14 +990,14 @@ fn strange_arrays_come_in(comm: &dyn OneSided) -> Result<(), String> {
     let fields = DapFields::new()
         .field("f", DistBuffer::new(part, fortran).map_err(text)?)
         .map_err(text)?;
-    let data = DistDataset::from_dap("f", comm, fields).map_err(text)?;
+    let data = DistDataset::from_dap("f", comm, &fields).map_err(text)?;
     equal(
         data.sample(3),
         Ok(Sample::map([("f", vec![30_i32, 31].into())])),
         "fortran",
     )?;
     // no arrays at all
-    let none = DistDataset::from_dap("none", comm, DapFields::new()).map_err(text)?;
+    let none = DistDataset::from_dap("none", comm, &DapFields::new()).map_err(text)?;
     equal(none.len(), 0, "none")
 }
 
@@ -1011,7 +1011,7 @@ fn arrays_that_are_no_fields(comm: &dyn OneSided) -> Result<(), String> {
     };
     let over = || Distribution::over(size);
     let refuse = |fields: DapFields<'_>, expected: &str| {
-        let error = refused(comm, DistDataset::from_dap("bad", comm, fields).map(drop))?;
+        let error = refused(comm, DistDataset::from_dap("bad", comm, &fields).map(drop))?;
         equal(error.to_string().contains(expected), true, error)
     };
     let one =
@@ -1047,7 +1047,7 @@ fn arrays_that_are_no_fields(comm: &dyn OneSided) -> Result<(), String> {
     // another array on the last rank
     let n = if rank + 1 == size { 1 } else { 2 };
     let d = over().shape([6, n]).block(0).build().map_err(text)?;
-    let error = refused(comm, DistDataset::from_dap("bad", comm, one(d)?).map(drop))?;
+    let error = refused(comm, DistDataset::from_dap("bad", comm, &one(d)?).map(drop))?;
     equal(
         matches!(
             error,
