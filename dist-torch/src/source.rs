@@ -20,7 +20,7 @@ pub trait Source {
     ///
     /// # Errors
     /// Any; making the data set then fails on all ranks with an error that names this rank, the row and this error. So does
-    /// a panic.
+    /// a panic, between threads; under MPI a panic ends all ranks and says whose it was, as `dist-comm` has it.
     fn get(&self, row: u64) -> Result<Sample, SourceError>;
 
     /// Whether there are none.

@@ -85,7 +85,7 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// The same on every rank. [`DataError::OnRank`] when a rank's source fails or panics, gives a sample that is not like the first one,
+    /// The same on every rank. [`DataError::OnRank`] when a rank's source fails, or panics (between threads), gives a sample that is not like the first one,
     /// or there is no room; [`DataError::Differs`] when lengths, settings or first samples are not the same on all ranks;
     /// [`DataError::Width`], [`DataError::Placement`], [`DataError::Schema`]; [`DataError::Comm`] when the ranks do not reach each other.
     pub fn build<C: OneSided + ?Sized>(

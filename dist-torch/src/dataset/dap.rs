@@ -147,14 +147,21 @@ impl DistDataset {
         fields: &DapFields<'_>,
     ) -> Result<Self, DataError> {
         let (rank, size) = (comm.rank(), comm.size());
+        // of the whole array: a rank without a place in it has a part without any extent
         let named = fields.fields.iter().map(|(name, part)| {
-            let buffer = part.buffer();
-            let shape = buffer.shape().get(1..).unwrap_or_default().to_vec();
-            let element = buffer.element_type();
-            let leaf = Structure::Leaf(Kind::Fixed { element, shape });
-            (name.clone(), leaf)
+            let shape = part.dim_data().global_shape();
+            let extents = shape.iter().skip(1).map(|&extent| usize::try_from(extent));
+            let too_large = |_| DataError::TooLarge {
+                what: "a row of a field",
+            };
+            let leaf = Structure::Leaf(Kind::Fixed {
+                element: part.buffer().element_type(),
+                shape: extents.collect::<Result<_, _>>().map_err(too_large)?,
+            });
+            Ok((name.clone(), leaf))
         });
-        let schema = Schema::new(Structure::Map(named.collect()));
+        let named: Result<Vec<_>, DataError> = named.collect();
+        let schema = named.and_then(|named| Schema::new(Structure::Map(named)));
         let schema = Arc::new(settle(comm, schema)?);
         let texts = comm.all_gather_v(schema.to_json().as_bytes())?;
         if let Some(other) = texts.iter().position(|text| *text != texts[0]) {
