@@ -181,12 +181,12 @@ mod tests {
                     counts[at * n + usize::try_from(number).unwrap()] += 1;
                 }
             }
-            let expected = 20_000.0 / len as f64;
+            let expected = 20_000.0 / f64::from(u32::try_from(len).unwrap());
             let chi2: f64 = counts
                 .iter()
                 .map(|&count| (f64::from(count) - expected).powi(2) / expected)
                 .sum();
-            let free = ((n - 1) * (n - 1)) as f64;
+            let free = f64::from(u32::try_from((n - 1) * (n - 1)).unwrap());
             assert!(
                 chi2 < free + 5.0 * (2.0 * free).sqrt() + 5.0,
                 "{len}: {chi2}"

@@ -412,7 +412,7 @@ mod tests {
                 Structure::Tuple(vec![leaf(), Structure::List(vec![leaf()])]),
             ),
             ("b.c\\".into(), Structure::Leaf(Kind::Text)),
-            ("".into(), leaf()),
+            (String::new(), leaf()),
         ]);
         let schema = Schema::new(structure).unwrap();
         let names: Vec<_> = schema.fields().iter().map(Field::name).collect();

@@ -259,7 +259,7 @@ fn move_values<C: OneSided + ?Sized>(
     values: Vec<Vec<u8>>,
 ) -> Result<Part, DataError> {
     let own: Vec<u64> = values.iter().map(|field| field.len() as u64).collect();
-    let mut all = vec![0; own.len() * comm.size()];
+    let mut all = vec![0_u64; own.len() * comm.size()];
     comm.all_gather(
         bytemuck::must_cast_slice(&own),
         bytemuck::must_cast_slice_mut(&mut all),

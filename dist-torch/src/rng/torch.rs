@@ -104,7 +104,7 @@ mod tests {
         let last = (0..10_000).map(|_| rng.next_u32()).last();
         assert_eq!(last, Some(4_123_659_995));
         // 32 bits of a seed count
-        assert_eq!(TorchRng::new(5489 | 7 << 32), TorchRng::new(5489));
+        assert_eq!(TorchRng::new(5489 + (7 << 32)), TorchRng::new(5489));
     }
 
     #[test]

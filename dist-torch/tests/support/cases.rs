@@ -66,6 +66,9 @@ fn under_mpi(_: &dyn OneSided) -> bool {
     false
 }
 
+/// A source's failure.
+type Fail = fn() -> Result<Sample, SourceError>;
+
 /// The error, the same on every rank; that nothing failed is one.
 fn refused<T>(comm: &dyn OneSided, outcome: Result<T, DataError>) -> Result<DataError, String> {
     let Err(error) = outcome else {
@@ -86,7 +89,7 @@ fn refused<T>(comm: &dyn OneSided, outcome: Result<T, DataError>) -> Result<Data
 /// A graph with as many nodes as its row says, and more.
 fn graph(row: u64) -> Sample {
     let nodes = row % 4;
-    let name = if row % 3 == 0 {
+    let name = if row.is_multiple_of(3) {
         String::new()
     } else {
         format!("n{row}日本")
@@ -109,7 +112,7 @@ fn graph(row: u64) -> Sample {
             Sample::List(vec![
                 name.into(),
                 (
-                    row % 2 == 0,
+                    row.is_multiple_of(2),
                     Sample::ragged(vec![row as f64; (row % 3) as usize]),
                 )
                     .into(),
@@ -251,7 +254,7 @@ fn every_element_type(comm: &dyn OneSided) -> Result<(), String> {
             floats,
             complex,
             vec![bf16::from_f32(float); 3],
-            [row % 2 == 0; 5],
+            [row.is_multiple_of(2); 5],
         )
             .into()
     };
@@ -333,7 +336,7 @@ fn a_source_that_fails_fails_everywhere(comm: &dyn OneSided) -> Result<(), Strin
         let owner = (0..size)
             .find(|&r| bad < (r + 1) * (n / size) + (r + 1).min(n % size))
             .unwrap() as usize;
-        let bads: [(&str, fn() -> Result<Sample, SourceError>, &str); 6] = [
+        let bads: [(&str, Fail, &str); 6] = [
             ("error", || Err("no such file".into()), "no such file"),
             (
                 "panic",
@@ -841,7 +844,10 @@ fn fields_go_out_and_come_in(comm: &dyn OneSided) -> Result<(), String> {
     for share in [Share::Nsplit, Share::Cyclic, Share::BlockCyclic(2)] {
         for n in [0_u64, 1, 10] {
             let source = from_fn(n, |row| {
-                Ok::<_, SourceError>((Array::new(&[2, 2], &[row as f32; 4])?, row % 2 == 0))
+                Ok::<_, SourceError>((
+                    Array::new(&[2, 2], &[row as f32; 4])?,
+                    row.is_multiple_of(2),
+                ))
             });
             let data = DistDataset::builder("out")
                 .share(share.clone())
@@ -871,7 +877,7 @@ fn fields_go_out_and_come_in(comm: &dyn OneSided) -> Result<(), String> {
                     .data()
                     .iter()
                     .copied()
-                    .eq(mine.iter().map(|row| row % 2 == 0)),
+                    .eq(mine.iter().map(|row| row.is_multiple_of(2))),
                 true,
                 "flags",
             )?;
@@ -915,7 +921,7 @@ fn fields_go_out_and_come_in(comm: &dyn OneSided) -> Result<(), String> {
                         "x",
                         Array::new(&[2, 2], &[row as f32; 4]).map_err(text)?.into(),
                     ),
-                    ("even", (row % 2 == 0).into()),
+                    ("even", (row.is_multiple_of(2)).into()),
                 ]);
                 equal(again.sample(row), Ok(sample), row)?;
             }
@@ -1032,8 +1038,7 @@ fn arrays_that_are_no_fields(comm: &dyn OneSided) -> Result<(), String> {
         let error = refused(comm, DistDataset::from_dap("bad", comm, &fields).map(drop))?;
         equal(error.to_string().contains(expected), true, error)
     };
-    let one =
-        |d: Distribution| Ok::<_, String>(DapFields::new().field("x", part(d)?).map_err(text)?);
+    let one = |d: Distribution| DapFields::new().field("x", part(d)?).map_err(text);
     refuse(
         one(over().shape([]).build().map_err(text)?)?,
         "no dimension",
