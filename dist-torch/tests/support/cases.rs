@@ -1005,11 +1005,11 @@ fn strange_arrays_come_in(comm: &dyn OneSided) -> Result<(), String> {
         .dim_data(rank)
         .map_err(text)?;
     let c = column(&part);
-    let (rows, by_rows) = (c.buffer().shape()[0], c.buffer().data());
-    let by_columns = (0..2)
-        .flat_map(|at| (0..rows).map(move |row| by_rows[row * 2 + at]))
+    let (shape, by_rows) = (c.buffer().shape().to_vec(), c.buffer().data());
+    let by_columns = (0..shape[1])
+        .flat_map(|at| (0..shape[0]).map(move |row| by_rows[row * 2 + at]))
         .collect();
-    let fortran = HostArray::with_order(vec![rows, 2], by_columns, dap_protocol::Order::Fortran)
+    let fortran = HostArray::with_order(shape.clone(), by_columns, dap_protocol::Order::Fortran)
         .map_err(text)?;
     let fields = DapFields::new()
         .field("f", DistBuffer::new(part, fortran).map_err(text)?)
