@@ -100,4 +100,5 @@ pub mod legate {
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../docs/series.md")]
 #[doc = include_str!("../docs/parts.md")]
+#[doc = include_str!("../docs/untrusted.md")]
 struct Readme;

@@ -34,6 +34,7 @@ use super::together::{by_rank_0, is_regular, same, settle};
 use super::{ByteOrder, Refusal, SaveHdf5, Storage, ffi, metadata, open, verify};
 use crate::execute::{exchange, room};
 use crate::{Direction, FileLayout, IoError, IoPlan};
+pub(super) use format::checksum;
 use format::{Header, Superblock, unsuited};
 use tree::{Entry, Tree};
 

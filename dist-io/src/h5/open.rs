@@ -58,6 +58,18 @@ pub(super) fn alone(path: &Path) -> Result<Option<File>, Refusal> {
     }
 }
 
+/// Locks a file that is read without the library, as the library would: others may read it too. The lock goes with the file.
+pub(super) fn share(file: &File) -> Result<(), Refusal> {
+    match flock(file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => Err(Refusal::Locked {
+            message: "another program has it open to write".to_owned(),
+        }),
+        // a file system without locks
+        Ok(()) | Err(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+        Err(error) => Err(Refusal::os("lock")(error.into())),
+    }
+}
+
 /// Opens a file that only this process knows of, or has locked, to add to it.
 pub(super) fn private(path: &Path) -> Result<hdf5::File, Refusal> {
     let file = unlocked().open_rw(path);

@@ -9,12 +9,13 @@ use dap_protocol::ElementType;
 use hdf5_metno::Datatype;
 
 use self::ffi::Class;
+pub(super) use self::record::load_within;
 pub use self::record::{Field, FieldType, Record, load_hdf5_records};
 use super::attribute::decoded;
 use super::{ByteOrder, Refusal, element};
 
 /// How deep a type may lie in others, and how many members it may have in all.
-const DEPTH: usize = 16;
+pub(super) const DEPTH: usize = 16;
 const MEMBERS: u32 = 1 << 16;
 
 /// Whether the safe crate can describe a type: it has room for eight bytes of a code, and no name for later classes.

@@ -20,12 +20,10 @@ mod queue;
 mod repack;
 mod to_file;
 
-use hdf5_metno::plist::DatasetCreate;
-
-use super::Refusal;
-
+pub(super) use batched::batched;
 pub(super) use block::Block;
-pub(super) use look_up::parts_of;
+pub(super) use ffi::{Mapping, Selected};
+pub(super) use look_up::{Part, is_below, part_file, parts_of, pieces, save_in};
 pub(super) use mosaic::{Mosaic, MosaicFile, Piece};
 
 pub use batched::{Batch, Batches, from_file_batched};
@@ -40,9 +38,3 @@ pub(super) const SAVE_ATTRIBUTE: &str = "dist_io_save";
 pub(super) const BOUNDS_ATTRIBUTE: &str = "dist_io_block";
 /// How the name of a folder of parts ends.
 const FOLDER_SUFFIX: &str = ".parts";
-
-/// The files that a virtual dataset names as those of its parts, as they stand in it.
-pub(super) fn mappings(how: &DatasetCreate) -> Result<Vec<Vec<u8>>, Refusal> {
-    let mappings = ffi::mappings(how)?.into_iter();
-    Ok(mappings.map(|mapping| mapping.file).collect())
-}

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::attribute::{AttributeNumbers, AttributeValue, attach, value};
 use super::dataset::{Found, opened, unread};
-use super::together::{by_rank_0, is_regular, same, settle};
-use super::{Refusal, Storage, append, open};
+use super::source::Contents;
+use super::together::{by_rank_0, is_regular, names, same, settle};
+use super::{Limits, Refusal, Storage, append, bare, open};
 use crate::IoError;
 
 /// The attribute that holds the sums, and that which says of what they are.
@@ -75,37 +76,43 @@ pub fn verify(
     key: &str,
     comm: &(impl Communicator + ?Sized),
 ) -> Result<Verified, IoError> {
-    let path = path.as_ref();
+    verify_within(path.as_ref(), key, None, comm)
+}
+
+/// As [`verify`], without the library where there are limits.
+pub(super) fn verify_within(
+    path: &Path,
+    key: &str,
+    limits: Option<&Limits>,
+    comm: &(impl Communicator + ?Sized),
+) -> Result<Verified, IoError> {
     same(
         comm,
         &[
             ("path", path.as_os_str().as_bytes()),
             ("key", key.as_bytes()),
+            ("limits", format!("{limits:?}").as_bytes()),
         ],
     )?;
     let (of, kept) = by_rank_0(comm, path, key, || {
-        let (_file, dataset) = opened(path, key)?;
-        let Ok(AttributeValue::Array {
-            values: AttributeNumbers::Unsigned(kept),
-            ..
-        }) = value(&dataset, SUMS)
-        else {
-            return Err(Refusal::NoChecksums);
+        let Some(limits) = limits else {
+            let (_file, dataset) = opened(path, key)?;
+            let (of, kept) = kept(value(&dataset, SUMS).ok(), value(&dataset, OF).ok())?;
+            return matching(Segments::new(path, &dataset, of)?, kept);
         };
-        let of = match value(&dataset, OF) {
-            Ok(AttributeValue::Text(text)) => serde_json::from_str(&text),
-            _ => return Err(Refusal::NoChecksums),
-        };
-        let of: Of = of.map_err(|_| Refusal::NoChecksums)?;
-        let segments = Segments::new(path, &dataset, of)?;
-        if segments.count() != kept.len() as u64 {
-            return Err(Refusal::Damaged {
-                from: 0,
-                to: 0,
-                message: format!("{} sums of {} pieces", kept.len(), segments.count()),
-            });
-        }
-        Ok((segments, kept))
+        let names = names(key)?;
+        let (_, _, found) = bare::opened(path, limits, |bare| {
+            let dataset = bare.dataset(&names)?;
+            let attribute = |name| dataset.attribute(name).cloned();
+            let (of, kept) = kept(attribute(SUMS), attribute(OF))?;
+            let places = || match bare.contents(&dataset)? {
+                Contents::Chunks(chunks) => Ok(chunks.listed_bytes()),
+                _ => Err(Refusal::NoChecksums),
+            };
+            let found = (&dataset.found, dataset.item() as u64);
+            matching(Segments::of(found, of, places)?, kept)
+        })?;
+        Ok(found)
     })?;
     let (first, end) = share(of.count(), comm);
     let found = File::open(path).map_err(Refusal::os("open"));
@@ -131,6 +138,37 @@ pub fn verify(
     Ok(Verified {
         bytes: all.iter().sum(),
         sums: of.count(),
+    })
+}
+
+/// What the sums are of, and the sums, as the attributes have them.
+fn kept(
+    sums: Option<AttributeValue>,
+    of: Option<AttributeValue>,
+) -> Result<(Of, Vec<u64>), Refusal> {
+    let (
+        Some(AttributeValue::Array {
+            values: AttributeNumbers::Unsigned(kept),
+            ..
+        }),
+        Some(AttributeValue::Text(of)),
+    ) = (sums, of)
+    else {
+        return Err(Refusal::NoChecksums);
+    };
+    let of = serde_json::from_str(&of).map_err(|_| Refusal::NoChecksums)?;
+    Ok((of, kept))
+}
+
+/// Segments and their sums, of which there are as many.
+fn matching(segments: Segments, kept: Vec<u64>) -> Result<(Segments, Vec<u64>), Refusal> {
+    if segments.count() == kept.len() as u64 {
+        return Ok((segments, kept));
+    }
+    Err(Refusal::Damaged {
+        from: 0,
+        to: 0,
+        message: format!("{} sums of {} pieces", kept.len(), segments.count()),
     })
 }
 
@@ -225,6 +263,15 @@ struct Segments {
 impl Segments {
     fn new(path: &Path, dataset: &hdf5_metno::Dataset, of: Of) -> Result<Self, Refusal> {
         let (found, item) = looked_at(path, dataset)?;
+        Self::of((&found, item), of, || append::places(path, dataset))
+    }
+
+    /// Those of a dataset of elements of `item` bytes, whose chunks lie at `places`.
+    fn of(
+        (found, item): (&Found, u64),
+        of: Of,
+        places: impl FnOnce() -> Result<Vec<(u64, u64)>, Refusal>,
+    ) -> Result<Self, Refusal> {
         let places = match (&found.storage, of) {
             (_, Of::BytesOfPiece(0) | Of::ChunksTogether(0)) => return Err(Refusal::NoChecksums),
             (Storage::Contiguous { offset: None }, Of::BytesOfPiece(_)) => Vec::new(),
@@ -236,7 +283,7 @@ impl Segments {
                     .fold(item, |n, &extent| n.saturating_mul(extent));
                 vec![(found.offset("in one piece")?, bytes)]
             }
-            (Storage::Chunked { .. }, Of::ChunksTogether(_)) => append::places(path, dataset)?,
+            (Storage::Chunked { .. }, Of::ChunksTogether(_)) => places()?,
             _ => return Err(Refusal::NoChecksums),
         };
         Ok(Self { of, places })

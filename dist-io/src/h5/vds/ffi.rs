@@ -29,18 +29,18 @@ use crate::Refusal;
 
 /// One mapping of a virtual dataset, as it stands in the file.
 #[derive(Clone, Debug)]
-pub(super) struct Mapping {
+pub(in crate::h5) struct Mapping {
     /// The name of the source file, with the library's escapes.
-    pub(super) file: Vec<u8>,
+    pub(in crate::h5) file: Vec<u8>,
     /// The name of the dataset in it, with the library's escapes.
-    pub(super) dataset: Vec<u8>,
-    pub(super) source: Selected,
-    pub(super) target: Selected,
+    pub(in crate::h5) dataset: Vec<u8>,
+    pub(in crate::h5) source: Selected,
+    pub(in crate::h5) target: Selected,
 }
 
 /// A selection in a dataspace. The extents of the dataspace are not told: those of a source are not in the file.
 #[derive(Clone, Debug)]
-pub(super) enum Selected {
+pub(in crate::h5) enum Selected {
     All,
     /// One block of elements without gaps.
     Block(Block),

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use hdf5_metno as hdf5;
 
@@ -10,7 +10,7 @@ use super::super::Refusal;
 use super::super::dataset::{Found, attribute, how};
 use super::super::source::Opened;
 use super::block::{Block, check_cover, strides};
-use super::ffi::{self, Selected};
+use super::ffi::{self, Mapping, Selected};
 use super::mosaic::Piece;
 use super::place::is_save;
 use super::{BOUNDS_ATTRIBUTE, SAVE_ATTRIBUTE};
@@ -26,6 +26,36 @@ pub(in crate::h5) fn parts_of(
 ) -> Result<Vec<Piece>, Refusal> {
     let mappings = ffi::mappings(&how(dataset)?)?;
     let save = save_of(dataset)?;
+    pieces(path, whole, &mappings, save.as_deref(), &|file, key| {
+        let opened = Opened::new(file, key)?;
+        Ok(Part {
+            save: attribute(&opened.dataset, SAVE_ATTRIBUTE)?.transpose(),
+            bounds: attribute(&opened.dataset, BOUNDS_ATTRIBUTE)?.transpose(),
+            found: opened.found,
+            identity: opened.identity,
+        })
+    })
+}
+
+/// A part that was looked up, and how it is stamped, or why that is unknown.
+pub(in crate::h5) struct Part {
+    pub(in crate::h5) found: Found,
+    pub(in crate::h5) identity: Identity,
+    pub(in crate::h5) save: Result<Option<String>, String>,
+    pub(in crate::h5) bounds: Result<Option<String>, String>,
+}
+
+/// Looks a part up: a file, and a key in it.
+type Look<'l> = dyn Fn(&Path, &str) -> Result<Part, Refusal> + 'l;
+
+/// As [`parts_of`], for the mappings and the save of a virtual dataset; `look` looks a part up.
+pub(in crate::h5) fn pieces(
+    path: &Path,
+    whole: &Found,
+    mappings: &[Mapping],
+    save: Option<&str>,
+    look: &Look<'_>,
+) -> Result<Vec<Piece>, Refusal> {
     let mut pieces = Vec::new();
     for (number, mapping) in mappings.iter().enumerate() {
         let target = match &mapping.target {
@@ -47,8 +77,9 @@ pub(in crate::h5) fn parts_of(
             part: String::from_utf8_lossy(&name).into_owned(),
             refusal: Box::new(refusal),
         };
-        let stamp = save.as_deref().map(|save| (save, target.text()));
-        let (part, identity) = part(&file, &dataset, whole, stamp).map_err(wrong)?;
+        let stamp = save.map(|save| (save, target.text()));
+        let looked = look(&file, &dataset).and_then(|part| checked(part, whole, stamp));
+        let (part, identity) = looked.map_err(wrong)?;
         let another_shape = |allowed: String| {
             wrong(Refusal::Stamp {
                 what: "the shape".to_owned(),
@@ -104,19 +135,18 @@ fn not_blocks(number: usize, what: &str) -> Refusal {
     }
 }
 
-/// Looks a part up: what the dataset says of it must be so.
-fn part(
-    file: &Path,
-    dataset: &str,
+/// A part, if what the dataset says of it is so.
+fn checked(
+    part: Part,
     whole: &Found,
     stamp: Option<(&str, String)>,
 ) -> Result<(Found, Identity), Refusal> {
-    let Opened {
-        dataset,
+    let Part {
         found: part,
         identity,
-        ..
-    } = Opened::new(file, dataset)?;
+        save: of_save,
+        bounds: of_block,
+    } = part;
     let (given, allowed) = (part.element()?, whole.element()?);
     if given != allowed || part.is_enumeration != whole.is_enumeration {
         return Err(Refusal::Stamp {
@@ -127,11 +157,15 @@ fn part(
     }
     part.offset(IN_ONE_PIECE)?;
     if let Some((save, bounds)) = stamp {
-        for (name, what, allowed) in [
-            (SAVE_ATTRIBUTE, "the save", save),
-            (BOUNDS_ATTRIBUTE, "the block", bounds.as_str()),
+        for (given, name, what, allowed) in [
+            (of_save, SAVE_ATTRIBUTE, "the save", save),
+            (of_block, BOUNDS_ATTRIBUTE, "the block", bounds.as_str()),
         ] {
-            let given = text(&dataset, name)?.unwrap_or_else(|| "not stated".to_owned());
+            let given = given.map_err(|message| Refusal::Attribute {
+                name: name.to_owned(),
+                message,
+            })?;
+            let given = given.unwrap_or_else(|| "not stated".to_owned());
             if given != allowed {
                 return Err(Refusal::Stamp {
                     what: what.to_owned(),
@@ -144,20 +178,48 @@ fn part(
     Ok((part, identity))
 }
 
-/// The text of an attribute, if there is one.
-fn text(dataset: &hdf5::Dataset, name: &str) -> Result<Option<String>, Refusal> {
-    let text = attribute(dataset, name)?.transpose();
-    text.map_err(|message| Refusal::Attribute {
-        name: name.to_owned(),
-        message,
-    })
-}
-
 /// The save that a virtual dataset is of, where it is one of ours.
 pub(super) fn save_of(dataset: &hdf5::Dataset) -> Result<Option<String>, Refusal> {
-    // anything else under this name is somebody else's
-    let save = attribute(dataset, SAVE_ATTRIBUTE)?.and_then(Result::ok);
-    Ok(save.filter(|save| is_save(save)))
+    Ok(save_in(attribute(dataset, SAVE_ATTRIBUTE)?))
+}
+
+/// The save that the text of the attribute names: anything else under its name is somebody else's.
+pub(in crate::h5) fn save_in(text: Option<Result<String, String>>) -> Option<String> {
+    text.and_then(Result::ok).filter(|save| is_save(save))
+}
+
+/// Whether a part lies in the folder of the file that names it, or below it, links followed.
+pub(in crate::h5) fn is_below(path: &Path, part: &[u8]) -> bool {
+    let Some(name) = unescaped(part) else {
+        return true; // a pattern, which is never read
+    };
+    let name = Path::new(OsStr::from_bytes(&name));
+    if name == Path::new(".") {
+        return true; // the file itself
+    }
+    let plain =
+        |component: Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
+    if !name.components().all(plain) {
+        return false;
+    }
+    let here = Path::new(".");
+    let (Ok(folder), Ok(part)) = (
+        here.join(directory(path)).canonicalize(),
+        resolve(path, name.as_os_str()),
+    ) else {
+        return false;
+    };
+    // one that is not there is not read either
+    match here.join(part).canonicalize() {
+        Ok(part) => part.starts_with(folder),
+        Err(_) => true,
+    }
+}
+
+/// What the system knows of the file of a part, if it is there.
+pub(in crate::h5) fn part_file(path: &Path, part: &[u8]) -> Option<std::fs::Metadata> {
+    let part = resolve(path, OsStr::from_bytes(&unescaped(part)?)).ok()?;
+    std::fs::metadata(part).ok()
 }
 
 /// Strides of the source along the dimensions of the target; `None` where the blocks differ by more than dimensions of extent 1.
