@@ -415,6 +415,8 @@ fn every_call_has_a_mode_for_unknown_origin() {
             SaveHdf5::new(&path)
                 .key(key)
                 .attribute("units", "K")
+                .attribute("missing", f32::INFINITY)
+                .attribute("range", vec![f64::NEG_INFINITY, f64::INFINITY])
                 .checksums(true)
         };
         save("g/plain").save(&mine, comm)?;

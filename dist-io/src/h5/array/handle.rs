@@ -49,7 +49,7 @@ pub(in crate::h5) struct Handle<'c> {
 #[derive(Serialize, Deserialize)]
 pub(in crate::h5) struct Looked {
     found: Found,
-    attributes: Vec<(String, Sent)>,
+    attributes: BTreeMap<String, AttributeValue>,
 }
 
 /// How elements may be stored that are read.
@@ -74,13 +74,6 @@ impl Looked {
     }
 }
 
-/// An attribute as it is sent: numbers as their bits, which no text has to carry.
-#[derive(Serialize, Deserialize)]
-enum Sent {
-    Real(u64),
-    Other(AttributeValue),
-}
-
 /// Looks a dataset up that is open. By rank 0.
 pub(in crate::h5) fn look(found: Found, dataset: &hdf5_metno::Dataset) -> Result<Looked, Refusal> {
     Ok(Looked::of(found, attributes(dataset)?))
@@ -88,15 +81,7 @@ pub(in crate::h5) fn look(found: Found, dataset: &hdf5_metno::Dataset) -> Result
 
 impl Looked {
     pub(in crate::h5) fn of(found: Found, attributes: BTreeMap<String, AttributeValue>) -> Self {
-        let sent = |value| match value {
-            AttributeValue::Real(number) => Sent::Real(number.to_bits()),
-            other => Sent::Other(other),
-        };
-        let all = attributes.into_iter();
-        Self {
-            found,
-            attributes: all.map(|(name, value)| (name, sent(value))).collect(),
-        }
+        Self { found, attributes }
     }
 }
 
@@ -137,11 +122,6 @@ impl<'c> Handle<'c> {
         comm: &'c dyn Communicator,
     ) -> Result<Self, IoError> {
         let Looked { found, attributes } = looked;
-        let received = |(name, value)| match value {
-            Sent::Real(bits) => (name, AttributeValue::Real(f64::from_bits(bits))),
-            Sent::Other(value) => (name, value),
-        };
-        let attributes = attributes.into_iter().map(received).collect();
         let refused = |refusal| refused(path, key, refusal);
         let element = found.element().map_err(refused)?;
         if found.is_enumeration {
