@@ -73,7 +73,6 @@ mod bits {
             pub(super) mod $one {
                 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-                #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
                 pub(in super::super) fn serialize<S: Serializer>(
                     number: &$number,
                     to: S,
