@@ -19,7 +19,7 @@ use dap_protocol::{DistBuffer, DistributedArray, Element, ElementType, HostArray
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{Distribution, Index};
 
-use super::AttributeValue;
+use super::{AttributeValue, Limits};
 use crate::{FileLayout, IoError, IoReport};
 
 pub use any::{H5Any, HostBytes};
@@ -106,8 +106,18 @@ pub fn open_dset<'c, T: Element>(
     key: &str,
     comm: &'c dyn Communicator,
 ) -> Result<H5Array<'c, T>, IoError> {
+    open_within(path.as_ref(), key, None, comm)
+}
+
+/// As [`open_dset`], without the library where there are limits.
+pub(super) fn open_within<'c, T: Element>(
+    path: &Path,
+    key: &str,
+    limits: Option<Limits>,
+    comm: &'c dyn Communicator,
+) -> Result<H5Array<'c, T>, IoError> {
     super::together::same(comm, &[("element type", T::TYPE.to_string().as_bytes())])?;
-    H5Array::of(Handle::open(path.as_ref(), key, comm)?)
+    H5Array::of(Handle::open(path, key, limits, comm)?)
 }
 
 impl<'c, T: Element> H5Array<'c, T> {

@@ -27,7 +27,9 @@ use crate::{IoError, IoReport, Strategy};
 
 /// Looks a handle's dataset up again, which has to be as it was when the handle was opened. Collective.
 fn open(handle: &Handle<'_>) -> Result<Source, IoError> {
-    let source = Source::open(handle.comm, &handle.dataset.path, &handle.dataset.key)?;
+    let dataset = &handle.dataset;
+    let limits = dataset.limits.as_ref();
+    let source = Source::open(handle.comm, &dataset.path, &dataset.key, limits)?;
     handle.unchanged(&source.found)?;
     Ok(source)
 }
