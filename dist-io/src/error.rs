@@ -150,6 +150,51 @@ pub enum IoError {
         /// Bytes that may be in memory.
         allowed: u64,
     },
+    /// An expression of more operations in each other than are carried out.
+    #[cfg(feature = "hdf5")]
+    #[error(
+        "an expression of more than {allowed} operations in each other: save a part of it, and go on from there"
+    )]
+    Depth {
+        /// Operations in each other.
+        allowed: usize,
+    },
+    /// What is assigned follows from the same dataset in another order, so that all of it has to be read before anything is written.
+    #[cfg(feature = "hdf5")]
+    #[error(
+        "what is assigned follows from the same dataset, seen otherwise, and does not fit into {budget} bytes a rank"
+    )]
+    Overlap {
+        /// Bytes that may be in memory on a rank.
+        budget: u64,
+    },
+    /// A value that an element type does not have.
+    #[cfg(feature = "hdf5")]
+    #[error("{given} is no {element}")]
+    Value {
+        /// The value.
+        given: String,
+        /// The element type.
+        element: ElementType,
+    },
+    /// Names that are not those of the members of a tree.
+    #[cfg(feature = "hdf5")]
+    #[error("members without parts: {missing:?}; parts of no member: {unknown:?}")]
+    Members {
+        /// Members for which there are no parts.
+        missing: Vec<String>,
+        /// Parts for which there is no member.
+        unknown: Vec<String>,
+    },
+    /// What is wrong with one member of a tree.
+    #[cfg(feature = "hdf5")]
+    #[error("member {name:?}: {error}")]
+    Member {
+        /// Its name in the tree.
+        name: String,
+        /// What is wrong.
+        error: Box<IoError>,
+    },
     /// Memory that could not be had.
     #[error("no memory for {bytes} bytes")]
     Memory {

@@ -36,7 +36,10 @@ mod way;
 mod writer;
 
 pub use append::Series;
-pub use array::{Expr, Fragments, H5Any, H5Array, HostBytes, Number, Operand, open_dset};
+pub use array::{
+    Bits, Divisible, Expr, Fragments, H5Any, H5Array, HostBytes, Number, Operand, Root, Shift,
+    open_dset,
+};
 pub use attribute::{AttributeNumbers, AttributeValue};
 pub use chunk::ChunkProblem;
 pub use dataset::{ByteOrder, DatasetInfo, Storage, inspect_hdf5};

@@ -55,12 +55,12 @@ pub use error::IoError;
 pub use execute::{read_elements, write_elements};
 #[cfg(feature = "hdf5")]
 pub use h5::{
-    AttributeNumbers, AttributeValue, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo, Expr,
-    Field, FieldType, FileSeries, Fragments, H5Any, H5Array, H5Node, HandleRefusal, Hdf5Reader,
-    Hdf5Writer, HostBytes, Limits, LoadHdf5, Number, Operand, ParseWriteModeError, Record, Refusal,
-    SaveHdf5, Series, SeriesRefusal, Storage, Tree, TreeFilter, Verified, Wanted, Way, WriteMode,
-    datasets_hdf5, file_series, inspect_hdf5, load_hdf5, load_hdf5_records, open_dset, open_with,
-    save_hdf5, verify,
+    AttributeNumbers, AttributeValue, Bits, ByteOrder, ChunkProblem, DEFAULT_KEY, DatasetInfo,
+    Divisible, Expr, Field, FieldType, FileSeries, Fragments, H5Any, H5Array, H5Node,
+    HandleRefusal, Hdf5Reader, Hdf5Writer, HostBytes, Limits, LoadHdf5, Number, Operand,
+    ParseWriteModeError, Record, Refusal, Root, SaveHdf5, Series, SeriesRefusal, Shift, Storage,
+    Tree, TreeFilter, Verified, Wanted, Way, WriteMode, datasets_hdf5, file_series, inspect_hdf5,
+    load_hdf5, load_hdf5_records, open_dset, open_with, save_hdf5, verify,
 };
 #[cfg(feature = "hdf5-mpio")]
 pub use h5::{Causes, CollectiveIo, IoMode};
@@ -134,6 +134,7 @@ pub mod legate {
 /// The examples of `README.md`.
 #[cfg(all(doctest, feature = "hdf5"))]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../docs/handles.md")]
 #[doc = include_str!("../docs/series.md")]
 #[doc = include_str!("../docs/parts.md")]
 #[doc = include_str!("../docs/untrusted.md")]

@@ -53,12 +53,18 @@ mod large;
 #[path = "it/limits.rs"]
 mod limits;
 #[cfg(feature = "hdf5")]
+#[path = "support/model.rs"]
+mod model;
+#[cfg(feature = "hdf5")]
 #[path = "it/others.rs"]
 mod others;
 #[cfg(feature = "hdf5")]
 #[path = "support/parts.rs"]
 #[warn(dead_code, reason = "as above")]
 mod parts;
+#[cfg(feature = "hdf5")]
+#[path = "support/pieces.rs"]
+mod pieces;
 #[cfg(feature = "hdf5")]
 #[path = "it/python.rs"]
 mod python;

@@ -29,12 +29,16 @@ mod full;
 #[cfg(feature = "hdf5-mpio")]
 #[path = "support/large.rs"]
 mod large;
+#[path = "support/model.rs"]
+mod model;
 #[cfg(feature = "hdf5-mpio")]
 #[path = "support/mpio.rs"]
 #[warn(dead_code, reason = "a case that is in no list is never run")]
 mod mpio;
 #[path = "support/parts.rs"]
 mod parts;
+#[path = "support/pieces.rs"]
+mod pieces;
 #[path = "support/processes.rs"]
 mod processes;
 mod support;
@@ -63,6 +67,7 @@ fn asked() -> Option<Vec<&'static Case>> {
                 .chain(parts::CASES)
                 .chain(processes::CASES)
                 .chain(arrays::CASES)
+                .chain(pieces::CASES)
                 .collect(),
         ),
         #[cfg(feature = "hdf5-mpio")]

@@ -1,33 +1,47 @@
 //! [`H5Array`]: a dataset as a lazy distributed array.
 
 mod any;
+mod computed;
 mod create;
 mod expr;
 mod fragment;
 mod handle;
+mod job;
 mod number;
+mod operators;
+mod pieces;
 mod read;
+mod repeat;
 mod span;
 mod write;
+mod written;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_protocol::{DistBuffer, DistributedArray, Element, ElementType, HostArray, HostBuffer};
+use dap_protocol::{
+    DistBuffer, DistributedArray, Element, ElementType, HostArray, HostBuffer,
+    copy_bytes_to_elements,
+};
+use dist_comm::agree::agree;
 use dist_comm::{CommExt, Communicator};
 use dist_maps::{Distribution, Index};
 
+use self::written::State;
 use super::{AttributeValue, Limits};
+use crate::execute::room;
 use crate::{FileLayout, IoError, IoReport};
 
+pub(super) use any::each_piece;
 pub use any::{H5Any, HostBytes};
 pub use create::create;
-pub use expr::{Expr, Operand};
+pub use expr::Expr;
 pub use fragment::Fragments;
 pub(super) use handle::{Handle, Looked, look};
-pub use number::Number;
+pub use number::{Bits, Divisible, Number, Root, Shift};
+pub use operators::Operand;
 
 /// A dataset of an HDF5 file as a distributed array that is not read yet: pyDive's `h5_ndarray`.
 ///
@@ -70,8 +84,8 @@ pub struct H5Array<'c, T> {
     copy: Copy<T>,
 }
 
-/// What was gathered, and how often had been assigned by then.
-type Copy<T> = Arc<Mutex<Option<(u64, Arc<HostArray<T>>)>>>;
+/// What was gathered, and the file as it was then.
+type Copy<T> = Arc<Mutex<Option<(State, Arc<HostArray<T>>)>>>;
 
 impl<T> Clone for H5Array<'_, T> {
     fn clone(&self) -> Self {
@@ -235,18 +249,7 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// [`IoError::Map`] when there is no such dimension, or it has not as many indices as there are flags.
     pub fn compress(&self, axis: i64, flags: &[bool]) -> Result<Self, IoError> {
         let axis = handle::axis_of(axis, self.ndim())?;
-        let size = self.shape()[axis];
-        if flags.len() as u64 != size {
-            return Err(dist_maps::MapError::Count {
-                what: "flags",
-                given: flags.len(),
-                expected: usize::try_from(size).unwrap_or(usize::MAX),
-            }
-            .into());
-        }
-        let set = (0_i64..).zip(flags).filter(|&(_, &flag)| flag);
-        let set: Vec<i64> = set.map(|(at, _)| at).collect();
-        Ok(Self::new(self.handle.take(axis, &set)?))
+        Ok(Self::new(self.handle.compress(axis, flags)?))
     }
 
     /// In blocks along these dimensions alone, negative ones from the last; none means all on one rank. Local; nothing is read.
@@ -257,16 +260,40 @@ impl<'c, T: Element> H5Array<'c, T> {
         Ok(Self::new(self.handle.distaxes(axes.as_ref())?))
     }
 
-    /// With blocks along a dimension that begin at these offsets, the first of which is 0. The other dimensions stay as they are, and the
-    /// ranks are taken in order. Local; nothing is read.
+    /// In blocks along these dimensions alone, negative ones from the last, that begin at these offsets, the first of which is 0: as many
+    /// blocks along each as there are offsets. The ranks are taken in order, the last dimension first. Local; nothing is read.
     ///
     /// # Errors
-    /// [`IoError::Map`] when there is no such dimension, offsets do not ascend from 0 to its extent, or the blocks are more than there are
-    /// ranks.
-    pub fn target_offsets(&self, axis: i64, offsets: impl AsRef<[u64]>) -> Result<Self, IoError> {
-        Ok(Self::new(
-            self.handle.target_offsets(axis, offsets.as_ref())?,
-        ))
+    /// [`IoError::Map`] when there is no such dimension, one is named twice, offsets do not ascend from 0 to its extent, or the blocks are
+    /// more than there are ranks.
+    ///
+    /// ```
+    /// # use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
+    /// # use dist_comm::{Communicator, SingleComm, ThreadComm};
+    /// # use dist_io::{IoError, WriteMode, open_dset, save_hdf5};
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("numbers.h5");
+    /// # let dims = DimData::new(vec![DimDict::whole(3)?, DimDict::whole(4)?]);
+    /// # let all = DistBuffer::new(dims, HostArray::new(vec![3, 4], (0..12).collect::<Vec<i64>>())?)?;
+    /// # save_hdf5(&path, &all, "n", WriteMode::Replace, &SingleComm::new())?;
+    /// ThreadComm::run(4, |comm| {
+    ///     let n = open_dset::<i64>(&path, "n", comm)?; // 3 rows of 4
+    ///     let blocks = n.target_offsets([(0, [0, 1]), (1, [0, 3])])?.target_ranks([3, 2, 1, 0])?;
+    ///     let part = blocks.load()?; // rank 3 has the first of row 0, rank 0 the last of rows 1 and 2
+    ///     let expected: [&[i64]; 4] = [&[7, 11], &[4, 5, 6, 8, 9, 10], &[3], &[0, 1, 2]];
+    ///     assert_eq!(part.buffer().data(), expected[comm.rank()]);
+    ///     Ok::<_, IoError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn target_offsets<O: AsRef<[u64]>>(
+        &self,
+        offsets: impl IntoIterator<Item = (i64, O)>,
+    ) -> Result<Self, IoError> {
+        let offsets: Vec<_> = offsets.into_iter().collect();
+        let offsets = offsets.iter().map(|(axis, all)| (*axis, all.as_ref()));
+        let offsets: Vec<_> = offsets.collect();
+        Ok(Self::new(self.handle.target_offsets(&offsets)?))
     }
 
     /// With these ranks for the blocks, in C order of their grid: as many as there are blocks, none twice. Local; nothing is read.
@@ -327,6 +354,10 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// Writes the parts of all ranks to the file, in place: any exporter, in any distribution of what this handle sees. Collective;
     /// equal handles.
     ///
+    /// An array of another shape is repeated by `NumPy`'s rule: dimensions are counted from the last, and one of a single element, or one that is
+    /// not there, stands for any extent. What is assigned is in memory before anything is written, so it may come from this dataset, in
+    /// whatever order.
+    ///
     /// Only the elements that the handle sees change. The parts go through memory to slabs that are contiguous in the file and share no
     /// chunk, each rank writes its own, and chunks that are not written whole keep their other elements. The file is locked meanwhile, and
     /// synced at the end. An interrupted assignment leaves old and new elements side by side: a save that has to be whole or not at all is
@@ -336,7 +367,7 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// is left out of new chunks).
     ///
     /// # Errors
-    /// The same on every rank: those of [`load`](Self::load); [`IoError::Shape`] when the parts are an array of another shape,
+    /// The same on every rank: those of [`load`](Self::load); [`IoError::Shape`] when the parts are an array of a shape that does not fit,
     /// [`IoError::ElementType`], [`IoError::Uncovered`] when no rank holds some index, [`IoError::Map`] when the handle sees an element
     /// twice; of [`IoError::Hdf5`] also [`HandleRefusal::Overwrite`](crate::HandleRefusal::Overwrite) with what is not written to, and
     /// [`Refusal::Locked`](crate::Refusal::Locked).
@@ -370,7 +401,8 @@ impl<'c, T: Element> H5Array<'c, T> {
         A: DistributedArray,
         A::Buffer<'a>: HostBuffer,
     {
-        write::assign(&self.handle, &array.distarray())
+        let part = array.distarray();
+        write::assign(&self.handle, &write::check(&self.handle, &part)?)
     }
 
     /// As [`assign`](Self::assign), of an array that rank 0 has whole; the other ranks give one of the same shape. Collective; equal
@@ -430,51 +462,44 @@ impl<'c, T: Element> H5Array<'c, T> {
 
     /// All elements, on every rank. Collective; equal handles.
     ///
-    /// The copy is kept by this handle and its clones until something is assigned to the dataset, through any handle that comes from the
-    /// same [`open_dset`]; what others write to the file is not noticed.
+    /// The copy is kept by this handle and its clones until the file is written to: by this process through whatever handle, or by
+    /// another as far as the file's time of change tells.
     ///
     /// # Errors
     /// As [`load`](Self::load).
     pub fn gather(&self) -> Result<Arc<HostArray<T>>, IoError> {
         let comm = self.handle.comm;
         self.handle.same()?;
-        let writes = self.handle.writes();
+        let state = self.handle.state();
         let kept = || self.copy.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept().clone().filter(|(then, _)| *then == writes);
+        let known = kept().clone().filter(|(then, _)| Some(*then) == state);
         let flags = comm.all_gather_value(u8::from(known.is_some()))?;
         if let (Some((_, copy)), true) = (known, flags.iter().all(|&flag| flag == 1)) {
             return Ok(copy);
         }
-        let all = self.gather_to(0)?;
-        let bytes = all.as_ref().and_then(HostBuffer::contiguous_bytes);
-        let bytes = bytes.map_or(Vec::new(), |(bytes, _)| bytes.to_vec());
-        let bytes = comm.broadcast_vec(0, bytes)?;
         let shape = self.shape().iter().map(|&n| usize::try_from(n));
         let shape = shape.collect::<Result<Vec<usize>, _>>();
-        let made = shape
-            .map_err(|_| IoError::Overflow {
-                what: "number of elements",
-            })
-            .and_then(|shape| {
-                if let Some(all) = all {
-                    return Ok(all);
-                }
-                let mut elements = Vec::new();
-                let count = bytes.len() / size_of::<T>();
-                elements
-                    .try_reserve_exact(count)
-                    .map_err(|_| IoError::Memory { bytes: bytes.len() })?;
-                elements.resize(count, T::default());
-                dap_protocol::copy_bytes_to_elements(&bytes, &mut elements).map_err(|_| {
-                    IoError::BufferLength {
-                        given: bytes.len(),
-                        allowed: bytes.len(),
-                    }
-                })?;
-                Ok(HostArray::new(shape, elements)?)
-            });
-        let copy = Arc::new(dist_comm::agree::agree(comm, made)?);
-        *kept() = Some((writes, copy.clone()));
+        let shape = shape.map_err(|_| IoError::Overflow {
+            what: "number of elements",
+        })?;
+        let elements = match self.gather_to(0)? {
+            Some(all) => Ok(all.into_parts().1),
+            None => job::zeros(shape.iter().product()), // as many as rank 0 has
+        };
+        let mut elements: Vec<T> = agree(comm, elements)?;
+        if let Some(bytes) = T::bytes_mut(&mut elements) {
+            comm.broadcast(0, bytes)?;
+        } else {
+            // `bool`, whose bytes are looked at before they are elements
+            let mut bytes = agree(comm, room(elements.len(), 1))?;
+            for (byte, element) in bytes.iter_mut().zip(&elements) {
+                *byte = u8::from(*element != T::default());
+            }
+            comm.broadcast(0, &mut bytes)?;
+            agree(comm, copy_bytes_to_elements(&bytes, &mut elements))?;
+        }
+        let copy = Arc::new(agree(comm, HostArray::new(shape, elements))?);
+        *kept() = state.map(|state| (state, copy.clone()));
         Ok(copy)
     }
 }

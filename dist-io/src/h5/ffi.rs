@@ -16,6 +16,7 @@ use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5o::H5O_info1_t;
 use hdf5_metno_sys::h5p::{
     H5P_DEFAULT, H5Pfill_value_defined, H5Pget_fill_value, H5Pget_filter2, H5Pget_nfilters,
+    H5Pset_fill_value,
 };
 use hdf5_metno_sys::h5s::H5S_ALL;
 use hdf5_metno_sys::h5t::{
@@ -178,6 +179,30 @@ pub(super) fn filters(how: &DatasetCreate) -> Result<Vec<(i32, u32)>, Refusal> {
         Ok((number, parameter))
     };
     (0..u32::try_from(count).unwrap_or(0)).map(filter).collect()
+}
+
+/// How a dataset is made whose elements are this one, as its bytes in its type, until they are written.
+pub(super) fn filled(ty: &Datatype, value: &[u8]) -> Result<DatasetCreate, Refusal> {
+    let wrong = || Refusal::library("make the dataset");
+    let how = DatasetCreate::try_new().map_err(wrong())?;
+    if value.len() != ty.size() {
+        return Err(Refusal::Library {
+            operation: "make the dataset".to_owned(),
+            message: format!(
+                "a fill value of {} bytes, allowed: {}",
+                value.len(),
+                ty.size()
+            ),
+        });
+    }
+    let (id, ty) = (how.id(), ty.id());
+    let set = sync(|| {
+        // SAFETY: both are kept open, the library's lock is held, and `value` is one element of the type, which the library copies
+        // (reference manual, H5Pset_fill_value).
+        h5check(unsafe { H5Pset_fill_value(id, ty, value.as_ptr().cast()) })
+    });
+    set.map_err(wrong())?;
+    Ok(how)
 }
 
 /// All elements of a compact dataset, as they are in the file; of a type without pointers.

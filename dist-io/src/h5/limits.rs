@@ -31,8 +31,7 @@ use crate::IoError;
 /// All that [`load_hdf5`](crate::load_hdf5) reads by itself. Refused by name are what only the library reads, and forms of the format that are
 /// seldom met: filters other than shuffle, deflate, fletcher32 and lzf; external files, and links into other files; filtered links, drivers of their
 /// own, shared messages but named types, types more than 16 deep; virtual datasets but those of blocks that fill them up, of sources in one
-/// piece. What writes into a file (appending to it,
-/// assigning to a handle, [`repack`](crate::legate::repack)) is by the library, and for files that are trusted.
+/// piece. What writes into a file (appending to it, assigning to a handle, [`repack`](crate::legate::repack)) is by the library, and for files that are trusted.
 ///
 /// ```
 /// use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};

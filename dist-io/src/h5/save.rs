@@ -139,6 +139,12 @@ impl SaveHdf5 {
         self.max_shape.is_some()
     }
 
+    /// Whether elements go into the file as they are, and nothing is kept beside them.
+    pub(super) fn is_plain(&self) -> bool {
+        let order = self.byte_order == ByteOrder::NATIVE;
+        order && !self.checksums && self.record.is_none() && self.members.is_empty()
+    }
+
     /// Bytes of equal significance together, which compresses better: the filter `shuffle`.
     ///
     /// A filter without [`chunk`](Self::chunk) chooses chunks of at most 1 MiB.

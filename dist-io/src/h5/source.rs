@@ -404,6 +404,11 @@ impl Source {
         self
     }
 
+    /// Whether it holds the library's file, and with it the lock.
+    pub(super) fn has_library(&self) -> bool {
+        self.library.is_some()
+    }
+
     /// The dataset as blocks of files; refused where it is stored in another way.
     pub(super) fn into_mosaic(self) -> Result<Mosaic, Refusal> {
         match self.body {

@@ -1,18 +1,21 @@
 //! [`open`]: a file, a group or a dataset; a group is a [`Tree`] of lazy arrays.
 
+mod assign;
 mod unknown;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use dap_protocol::DistBuffer;
 use dist_comm::Communicator;
+use dist_comm::agree::agree;
 use dist_maps::{Distribution, Index};
 use hdf5_metno as hdf5;
 use serde::{Deserialize, Serialize};
 
-use super::array::{H5Any, Handle, HostBytes, Looked, look};
+use super::array::{H5Any, Handle, HostBytes, Looked, each_piece, look};
 use super::dataset::{describe, kind_at, walk};
 use super::together::{by_rank_0, is_regular, names, same};
 use super::{HandleRefusal, Limits, Refusal, open as file};
@@ -449,6 +452,37 @@ impl<'c> Tree<'c> {
         self.each(|leaf| leaf.take(axis, indices))
     }
 
+    /// The indices of every member whose flag is set, as [`H5Array::compress`](crate::H5Array::compress). Local; nothing is read.
+    ///
+    /// # Errors
+    /// As [`H5Array::compress`](crate::H5Array::compress).
+    pub fn compress(&self, axis: i64, flags: &[bool]) -> Result<Self, IoError> {
+        self.each(|leaf| leaf.compress(axis, flags))
+    }
+
+    /// Every member in blocks that begin at these offsets, as [`H5Array::target_offsets`](crate::H5Array::target_offsets). Local;
+    /// nothing is read.
+    ///
+    /// # Errors
+    /// As [`H5Array::target_offsets`](crate::H5Array::target_offsets).
+    pub fn target_offsets<O: AsRef<[u64]>>(
+        &self,
+        offsets: impl IntoIterator<Item = (i64, O)>,
+    ) -> Result<Self, IoError> {
+        let offsets: Vec<_> = offsets.into_iter().collect();
+        let offsets = offsets.iter().map(|(axis, all)| (*axis, all.as_ref()));
+        let offsets: Vec<_> = offsets.collect();
+        self.each(|leaf| leaf.target_offsets(&offsets))
+    }
+
+    /// Every member with these ranks for its blocks, as [`H5Array::target_ranks`](crate::H5Array::target_ranks). Local; nothing is read.
+    ///
+    /// # Errors
+    /// As [`H5Array::target_ranks`](crate::H5Array::target_ranks).
+    pub fn target_ranks(&self, ranks: impl AsRef<[usize]>) -> Result<Self, IoError> {
+        self.each(|leaf| leaf.target_ranks(ranks.as_ref()))
+    }
+
     /// Every member in blocks along these dimensions alone. Local; nothing is read.
     ///
     /// # Errors
@@ -496,5 +530,27 @@ impl<'c> Tree<'c> {
     /// As [`H5Array::load`](crate::H5Array::load).
     pub fn load(&self) -> Result<BTreeMap<String, DistBuffer<HostBytes>>, IoError> {
         self.map(|_, leaf| leaf.load())
+    }
+
+    /// Loads all members in pieces along their longest dimension and calls `f` with this rank's parts of a piece, by name, and the offsets at
+    /// which it begins: as [`H5Array::for_each_fragment`](crate::H5Array::for_each_fragment), all members together within the budget.
+    /// Collective; equal trees and budgets.
+    ///
+    /// # Errors
+    /// As [`H5Array::for_each_fragment`](crate::H5Array::for_each_fragment).
+    pub fn for_each_fragment<E: Display>(
+        &self,
+        budget: u64,
+        mut f: impl FnMut(BTreeMap<String, DistBuffer<HostBytes>>, &[u64]) -> Result<(), E>,
+    ) -> Result<(), IoError> {
+        let members: Vec<_> = self.leaves.values().collect();
+        let Some(first) = members.first() else {
+            return Ok(());
+        };
+        let comm = first.handle.comm;
+        each_piece(&members, budget, &mut |parts, offsets| {
+            let named = self.leaves.keys().cloned().zip(parts).collect();
+            Ok(agree(comm, f(named, offsets))?)
+        })
     }
 }

@@ -128,6 +128,15 @@ impl Window {
         self.kept().map(|(_, seen)| seen.count()).collect()
     }
 
+    /// Whether what is seen has the order of the file, along every dimension.
+    pub(crate) fn ascends(&self) -> bool {
+        self.kept().all(|(_, seen)| match seen {
+            Seen::At(_) => true,
+            Seen::Range { step, count, .. } => *step > 0 || *count < 2,
+            Seen::List(list) => list.windows(2).all(|pair| pair[0] < pair[1]),
+        })
+    }
+
     /// A dimension and an index of the file that is seen twice.
     pub(crate) fn repeated(&self) -> Option<(usize, u64)> {
         self.kept().enumerate().find_map(|(axis, (_, seen))| {
@@ -460,6 +469,17 @@ mod tests {
                 ..
             }
         ));
+    }
+
+    #[test]
+    fn what_ascends_is_read_as_it_is() {
+        let window = Window::whole(&[10, 4]);
+        let back = window.slice(&[slice(None, None, -1)]).unwrap();
+        assert!(window.ascends() && !back.ascends());
+        assert!(back.slice(&[slice(None, None, -2)]).unwrap().ascends());
+        assert!(back.slice(&[3.into()]).unwrap().ascends());
+        assert!(window.take(0, &[1, 5, -1]).unwrap().ascends());
+        assert!(!window.take(0, &[1, 1]).unwrap().ascends());
     }
 
     #[test]

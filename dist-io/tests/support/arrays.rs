@@ -7,13 +7,16 @@ use dist_comm::{CommExt, Communicator};
 use dist_io::legate::to_file;
 use dist_io::{
     AttributeValue, H5Array, H5Node, HandleRefusal, IoError, Refusal, SaveHdf5, SeriesRefusal,
-    Strategy, TreeFilter, create, file_series, load_hdf5, open, open_dset, open_with,
+    Strategy, Tree, TreeFilter, WriteMode, create, file_series, inspect_hdf5, load_hdf5, open,
+    open_dset, open_with,
 };
 use dist_maps::{AxisDist, Distribution, Index, MapError, Slice};
+use half::{bf16, f16};
 use num_complex::Complex;
 
 use crate::cases::{Case, part, refusal, refused};
-use crate::support::{Folder, Outcome, Value, ensure, flat_indices};
+use crate::model;
+use crate::support::{Failure, Folder, Outcome, Value, ensure, flat_indices};
 
 fn is_overwrite(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::Handle(HandleRefusal::Overwrite { .. }))
@@ -33,9 +36,41 @@ pub const CASES: &[Case] = &[
         "what cannot be asked of a handle is refused",
         refused_handles,
     ),
+    ("assignments", assignments),
+    (
+        "copies are dropped when something is assigned",
+        copies_are_dropped,
+    ),
+    ("what cannot be assigned is refused", refused_assignments),
+    (
+        "datasets are made, and filled region by region",
+        made_and_filled,
+    ),
+    (
+        "datasets are made with chunks, filters and a fill value",
+        made_with_a_fill_value,
+    ),
+    ("groups are trees", trees),
+    ("trees are assigned to", assigned_trees),
+    ("file series", series),
+    ("datasets in parts", in_parts),
+    ("any reads, of some seeds", seeded_reads),
+    ("any writes, of some seeds", seeded_writes),
 ];
 
-fn rows(comm: &dyn Communicator, shape: [u64; 2]) -> Distribution {
+fn seeded_reads(comm: &dyn Communicator) -> Outcome {
+    (0..24).try_for_each(|seed| {
+        model::reads(seed, comm).map_err(|error| format!("seed {seed}: {error}").into())
+    })
+}
+
+fn seeded_writes(comm: &dyn Communicator) -> Outcome {
+    (100..124).try_for_each(|seed| {
+        model::writes(seed, comm).map_err(|error| format!("seed {seed}: {error}").into())
+    })
+}
+
+pub fn rows(comm: &dyn Communicator, shape: [u64; 2]) -> Distribution {
     let rows = Distribution::over(comm.size()).shape(shape).block(0);
     rows.build().expect("rows")
 }
@@ -86,11 +121,11 @@ fn redistributed(comm: &dyn Communicator) -> Outcome {
     ensure(none.distribution().grid().len() == 1, || {
         format!("{none:?}")
     })?;
-    let offsets: Vec<u64> = [0, 1, 1, 6][..ranks].to_vec();
-    let irregular = a.distaxes([0])?.target_offsets(0, offsets)?;
+    let offsets: Vec<u64> = [0, 1, 1, 6, 6, 6, 7][..ranks].to_vec();
+    let irregular = a.target_offsets([(0, &offsets)])?;
     let backwards: Vec<usize> = (0..ranks).rev().collect();
     let moved = irregular.target_ranks(backwards.clone())?;
-    let bounds: Vec<u64> = [0, 1, 1, 6][..ranks].iter().copied().chain([7]).collect();
+    let bounds: Vec<u64> = offsets.iter().copied().chain([7]).collect();
     let expected = Distribution::over(ranks)
         .shape([7, 10])
         .block_bounds(0, bounds);
@@ -100,6 +135,24 @@ fn redistributed(comm: &dyn Communicator) -> Outcome {
         let found = handle.load()?;
         ensure(found == part(handle.distribution(), comm), || {
             format!("{found:?}")
+        })?;
+    }
+    // a row that no rank has
+    let mut lists = vec![vec![5_i64, 0]; 1];
+    lists.resize(ranks, vec![]);
+    lists[ranks - 1].push(2);
+    let axes = vec![AxisDist::unstructured(7, lists)?, AxisDist::whole(10)?];
+    let few = Distribution::from_axes(axes, ranks, (0..ranks).collect::<Vec<_>>())?;
+    let few = a.distribute(&few)?;
+    ensure(few.load()? == part(few.distribution(), comm), || {
+        format!("{few:?}")
+    })?;
+    for row in [3, -1, 0] {
+        let found = few.slice(&[row.into()])?.gather()?;
+        let first = 10 * i64::rem_euclid(row, 7) as u64;
+        let right = found.data().iter().copied();
+        ensure(right.eq((first..first + 10).map(i64::at)), || {
+            format!("row {row}: {found:?}")
         })?;
     }
     let like = one.dist_like(&moved)?;
@@ -208,8 +261,9 @@ fn refused_handles(comm: &dyn Communicator) -> Outcome {
         refused(comm, a.compress(0, &[true; 6]))?,
         refused(comm, a.distaxes([0, -2]))?,
         refused(comm, a.distaxes([2]))?,
-        refused(comm, a.target_offsets(0, [1, 3]))?,
-        refused(comm, a.target_offsets(0, vec![0; ranks + 1]))?,
+        refused(comm, a.target_offsets([(0, [1, 3])]))?,
+        refused(comm, a.target_offsets([(0, vec![0; ranks + 1])]))?,
+        refused(comm, a.target_offsets([(0, [0]), (-2, [0])]))?,
         refused(comm, a.target_ranks(vec![ranks; ranks]))?,
         refused(comm, a.gather_to(ranks))?,
     ];
@@ -258,7 +312,7 @@ fn refused_handles(comm: &dyn Communicator) -> Outcome {
 }
 
 /// What everybody gathers, once all have written.
-fn all_of<T: Value>(a: &H5Array<'_, T>) -> Result<Vec<T>, IoError> {
+pub fn all_of<T: Value>(a: &H5Array<'_, T>) -> Result<Vec<T>, IoError> {
     Ok(a.gather()?.data().to_vec())
 }
 
@@ -333,6 +387,26 @@ fn copies_are_dropped(comm: &dyn Communicator) -> Outcome {
     let three = a.gather()?;
     let expected = [i32::at(0), i32::at(1), -5, -5];
     ensure(three.data()[..4] == expected, || format!("{three:?}"))?;
+    // through a handle of its own, by another name of the file
+    let link = folder.join("link.h5");
+    if comm.rank() == 0 {
+        std::os::unix::fs::symlink(&path, &link)?;
+    }
+    comm.barrier()?;
+    let other = open_dset::<i32>(&link, "/buffer", comm)?;
+    other.assign_from(&HostArray::new(vec![2], vec![7, 8])?)?;
+    let four = a.gather()?;
+    ensure(four.data() == [7, 8].repeat(7), || format!("{four:?}"))?;
+    ensure(Arc::ptr_eq(&four, &a.gather()?), || {
+        "the copy is not kept".to_owned()
+    })?;
+    // and by another file of this name
+    SaveHdf5::new(&path)
+        .mode(WriteMode::Replace)
+        .save(&part::<i32>(&d, comm), comm)?;
+    ensure(a.gather()?.data() == one.data(), || {
+        "another file".to_owned()
+    })?;
     ensure(one.data()[2] == i32::at(2), || {
         "who has a copy keeps it".to_owned()
     })
@@ -368,7 +442,10 @@ fn refused_assignments(comm: &dyn Communicator) -> Outcome {
         format!("{element:?}")
     })?;
     let small = HostArray::new(vec![7], vec![0.0; 7])?;
-    refused(comm, a.assign_from(&small))?;
+    let small = refused(comm, a.assign_from(&small))?;
+    ensure(matches!(small, IoError::Shape { .. }), || {
+        format!("{small:?}")
+    })?;
     let mut lists = vec![vec![0_i64, 1, 2, 4, 5, 6]];
     lists.resize(comm.size(), Vec::new());
     let axes = vec![AxisDist::unstructured(7, lists)?, AxisDist::whole(10)?];
@@ -431,142 +508,99 @@ fn made_and_filled(comm: &dyn Communicator) -> Outcome {
     ensure(all_of(&a)? == all, || "the file is another".to_owned())
 }
 
-fn in_fragments(comm: &dyn Communicator) -> Outcome {
-    let folder = Folder::new(comm);
-    let path = folder.join("a.h5");
-    let d = rows(comm, [5, 40]);
-    SaveHdf5::new(&path)
-        .chunk([2, 8])
-        .save(&part::<i64>(&d, comm), comm)?;
-    let a = open_dset::<i64>(&path, "buffer", comm)?.distaxes([0])?;
-    let cut = a.slice(&[Index::Ellipsis, (3..39).into()])?; // the first chunk is cut
-    let most = 5_u64.div_ceil(comm.size() as u64);
-    let mut starts = Vec::new();
-    let mut seen = 0;
-    cut.for_each_fragment(8 * most * 20, |part, offsets| {
-        ensure(offsets[0] == 0, || format!("{offsets:?}"))?;
-        starts.push(offsets[1]);
-        let dims = part.dim_data().clone();
-        let inside = flat_indices(&dims);
-        let width = dims.global_shape()[1];
-        seen += inside.len() as u64;
-        let right = inside
-            .iter()
-            .zip(part.buffer().data())
-            .all(|(at, &x)| x == i64::at(40 * (at / width) + 3 + offsets[1] + at % width));
-        ensure(right, || format!("{part:?} at {offsets:?}"))
-    })?;
-    ensure(starts == [0, 13, 29], || format!("{starts:?}"))?;
-    let seen = comm.all_gather_value(seen)?;
-    ensure(seen.iter().sum::<u64>() == 5 * 36, || format!("{seen:?}"))?;
-    // too little for one column is one column
-    ensure(cut.fragments(1).count() == 36, || {
-        "single columns".to_owned()
-    })?;
-    let largest = cut.map_reduce(
-        1,
-        |part| part.data().iter().copied().max().unwrap_or(0),
-        i64::max,
-    )?;
-    let expected = (0..200)
-        .filter(|at| (3..39).contains(&(at % 40)))
-        .map(i64::at)
-        .max();
-    ensure(largest == expected, || format!("{largest:?}"))?;
-    let nothing = cut.slice(&[(2..2).into()])?;
-    ensure(nothing.fragments(100).count() == 0, || "nothing".to_owned())?;
-    ensure(
-        nothing.map_reduce(100, |_| 1_i64, |a, b| a + b)?.is_none(),
-        || "of nothing".to_owned(),
-    )?;
-    // an error of one rank is one of all
-    let last = comm.size() - 1;
-    let mut calls = 0;
-    let stopped = cut.for_each_fragment(1, |_, _| {
-        calls += 1;
-        if comm.rank() == last && calls == 2 {
-            Err("enough")
-        } else {
-            Ok(())
+fn made_with_a_fill_value(comm: &dyn Communicator) -> Outcome {
+    fn made<T: Value>(comm: &dyn Communicator, folder: &Folder, fill: T) -> Outcome {
+        let path = folder.join(&format!("{}.h5", T::TYPE));
+        let d = rows(comm, [7, 6]);
+        let save = SaveHdf5::new(&path).attribute("units", "m");
+        let ways = [
+            save.clone().key("g/one piece"),
+            save.clone().key("chunks").chunk([3, 4]),
+            save.key("coded")
+                .chunk([3, 4])
+                .shuffle(true)
+                .deflate(1)
+                .fletcher32(true),
+        ];
+        for save in ways {
+            let a = save.make(&d, fill, comm)?;
+            let what = format!("{} {}", T::TYPE, a.key());
+            ensure(
+                all_of(&a)? == vec![fill; 42] && a.unit() == Some("m"),
+                || what.clone(),
+            )?;
+            a.slice(&[(2..5).into(), (-1).into()])?
+                .assign_from(&HostArray::new(vec![3], (0..3).map(T::at).collect())?)?;
+            let mut expected = vec![fill; 42];
+            for row in 0..3 {
+                expected[6 * (row + 2) + 5] = T::at(row as u64);
+            }
+            ensure(all_of(&a)? == expected, || what.clone())?;
+            ensure(a.as_saved()?.distribution() == &d, || what.clone())?;
         }
-    });
-    let stopped = refused(comm, stopped)?;
-    ensure(
-        matches!(&stopped, IoError::Agreed(agreed) if agreed.rank == last),
-        || format!("{stopped:?}"),
-    )?;
-    ensure(calls == 2, || format!("{calls} calls"))
-}
-
-fn expressions(comm: &dyn Communicator) -> Outcome {
-    let folder = Folder::new(comm);
-    let path = folder.join("a.h5");
-    let d = rows(comm, [6, 9]);
-    SaveHdf5::new(&path)
-        .key("a")
-        .chunk([4, 4])
-        .save(&part::<f64>(&d, comm), comm)?;
-    SaveHdf5::new(&path)
-        .key("n")
-        .save(&part::<i32>(&d, comm), comm)?;
-    let a = open_dset::<f64>(&path, "a", comm)?.distribute(&d)?;
-    let dealt = Distribution::over(comm.size())
-        .shape([6, 9])
-        .block_cyclic(1, 2)
-        .build()?;
-    let b = open_dset::<f64>(&path, "a", comm)?.distribute(&dealt)?;
-    let b = b.slice(&[Slice::new(None, None, -1).into()])?; // the rows backwards
-    let at = |flat: u64| f64::at(flat);
-    let turned = |flat: u64| f64::at(9 * (5 - flat / 9) + flat % 9);
-    let own = flat_indices(&d.dim_data(comm.rank())?);
-    let is = |found: DistBuffer<HostArray<f64>>, of: &dyn Fn(u64) -> f64| {
-        let expected: Vec<f64> = own.iter().map(|&flat| of(flat)).collect();
-        ensure(found.buffer().data() == expected, || {
-            format!("{found:?}, not {expected:?}")
-        })
-    };
-    is((&a + &b).load()?, &|i| at(i) + turned(i))?;
-    is((&a - 2.5).load()?, &|i| at(i) - 2.5)?;
-    is((&a * &b / 4.0 % 3.0).load()?, &|i| {
-        at(i) * turned(i) / 4.0 % 3.0
-    })?;
-    is((-a.expr()).abs().sqrt().load()?, &|i| at(i).abs().sqrt())?;
-    is(a.expr().zip(&b, f64::max).load()?, &|i| {
-        at(i).max(turned(i))
-    })?;
-    let less = a.expr().lt(&b);
-    let expected = (0..54).filter(|&i| at(i) < turned(i)).count() as u64;
-    let budgets = [1, 100, 1 << 20];
-    for budget in budgets {
-        ensure(less.count(budget)? == expected, || {
-            format!("{budget}: count")
+        let info = inspect_hdf5(&path, "coded")?;
+        ensure(info.filters == ["shuffle", "deflate", "fletcher32"], || {
+            format!("{info:?}")
         })?;
-        let sum = (&a * 2.0).sum(budget)?;
-        let all: f64 = (0..54).map(|i| 2.0 * at(i)).sum();
-        ensure(sum == all, || format!("{budget}: {sum}, not {all}"))?;
+        comm.barrier()?; // everybody has looked
+        Ok(())
     }
-    // saved piece by piece, into the same file
-    let saved = (&a + &b).save(&path, "sum", 300)?;
-    let expected: Vec<f64> = (0..54).map(|i| at(i) + turned(i)).collect();
-    ensure(all_of(&saved)? == expected, || "saved".to_owned())?;
-    ensure(saved.as_saved()?.distribution() == &d, || {
-        "its distribution".to_owned()
-    })?;
-    // flags choose, in C order, whatever the distributions
-    let chosen = b.mask(&less)?;
-    let all = comm.all_gather_slice(chosen.buffer().data())?.concat();
-    let expected: Vec<f64> = (0..54).filter(|&i| at(i) < turned(i)).map(turned).collect();
-    ensure(all == expected, || format!("{all:?}, not {expected:?}"))?;
-    let len = chosen.dim_data().global_shape();
-    ensure(len == [expected.len() as u64], || format!("{len:?}"))?;
-    // integers wrap, and nothing is divided by zero
-    let n = open_dset::<i32>(&path, "n", comm)?;
-    let odd = (&n * i32::MAX + &n) / (&n * 0);
-    ensure(odd.ne(0).count(64)? == 0, || "by zero".to_owned())?;
-    let shape = refused(comm, (&a + &a.slice(&[(1..).into()])?).load())?;
-    ensure(matches!(shape, IoError::Shape { .. }), || {
-        format!("{shape:?}")
-    })
+    let folder = Folder::new(comm);
+    made::<bool>(comm, &folder, true)?;
+    made::<i8>(comm, &folder, -1)?;
+    made::<u64>(comm, &folder, u64::MAX)?;
+    made::<f16>(comm, &folder, f16::from_f32(1.5))?;
+    made::<bf16>(comm, &folder, bf16::from_f32(-2.5))?;
+    made::<f64>(comm, &folder, f64::INFINITY)?;
+    made::<f64>(comm, &folder, 0.0).err().ok_or("a key twice")?;
+    made::<f32>(comm, &folder, 0.0)?;
+    made::<Complex<f64>>(comm, &folder, Complex::new(1.0, -1.0))?;
+    // a scalar, an array without elements, and what there cannot be
+    let path = folder.join("more.h5");
+    let save = |key: &str| SaveHdf5::new(&path).key(key);
+    let scalar = Distribution::over(comm.size()).build()?;
+    let one = save("one").make(&scalar, 2.5, comm)?;
+    ensure(one.at(&[])? == 2.5, || "the scalar".to_owned())?;
+    let none = save("none")
+        .chunk([1, 1])
+        .make(&rows(comm, [0, 4]), 1_u8, comm)?;
+    ensure(all_of(&none)?.is_empty(), || "nothing".to_owned())?;
+    let d = rows(comm, [7, 6]);
+    let wrong = [
+        refused(comm, save("w").chunk([3]).make(&d, 1_i32, comm))?,
+        refused(comm, save("w").deflate(10).make(&d, 1_i32, comm))?,
+        refused(comm, save("w").checksums(true).make(&d, 1_i32, comm))?,
+        refused(
+            comm,
+            save("w").max_shape([None, None]).make(&d, 1_i32, comm),
+        )?,
+        refused(comm, save("one").make(&d, 1_i32, comm))?,
+    ];
+    let right = matches!(
+        &wrong,
+        [
+            IoError::Dimensions { .. },
+            IoError::DeflateLevel { given: 10 },
+            IoError::Hdf5 { .. },
+            IoError::Hdf5 { .. },
+            IoError::Hdf5 { refusal, .. },
+        ] if **refusal == Refusal::KeyExists
+    );
+    ensure(right, || format!("{wrong:?}"))?;
+    if comm.size() > 1 {
+        let differ = refused(comm, save("w").make(&d, comm.rank() as i32, comm))?;
+        ensure(
+            matches!(
+                differ,
+                IoError::Differ {
+                    what: "fill value",
+                    ..
+                }
+            ),
+            || format!("{differ:?}"),
+        )?;
+    }
+    Ok(())
 }
 
 fn trees(comm: &dyn Communicator) -> Outcome {
@@ -652,6 +686,94 @@ fn trees(comm: &dyn Communicator) -> Outcome {
         || format!("{inside:?}"),
     )?;
     Ok(())
+}
+
+fn assigned_trees(comm: &dyn Communicator) -> Outcome {
+    let folder = Folder::new(comm);
+    let path = folder.join("a.h5");
+    let d = rows(comm, [6, 4]);
+    SaveHdf5::new(&path)
+        .key("g/E/x")
+        .save(&part::<f64>(&d, comm), comm)?;
+    SaveHdf5::new(&path)
+        .key("g/E/y")
+        .chunk([4, 4])
+        .deflate(1)
+        .save(&part::<f32>(&d, comm), comm)?;
+    SaveHdf5::new(&path)
+        .key("g/n")
+        .save(&part::<u8>(&d, comm), comm)?;
+    let g = open(&path, "g", comm)?.tree().ok_or("no tree")?;
+    let first = g.slice(&[(..3).into()])?;
+    let last = g.slice(&[(3..).into()])?.target_offsets([(1, [0])])?;
+    first.assign(&last.load()?)?;
+    let taken = g.compress(1, &[false, true, false, false])?;
+    taken.fill(200.0)?;
+    let value = |at: usize| {
+        if at % 4 == 1 {
+            None
+        } else {
+            Some((at % 12 + 12) as u64)
+        }
+    };
+    fn all<T: Value>(g: &Tree<'_>, name: &str) -> Result<Vec<T>, Failure> {
+        let leaf = g.get(name).and_then(H5Node::array).ok_or("no member")?;
+        Ok(leaf.typed::<T>()?.gather()?.data().to_vec())
+    }
+    let x: Vec<f64> = (0..24).map(|at| value(at).map_or(200.0, f64::at)).collect();
+    let y: Vec<f32> = (0..24).map(|at| value(at).map_or(200.0, f32::at)).collect();
+    let n: Vec<u8> = (0..24).map(|at| value(at).map_or(200, u8::at)).collect();
+    let right = || {
+        Ok::<_, Failure>(
+            all::<f64>(&g, "E/x")? == x && all::<f32>(&g, "E/y")? == y && all::<u8>(&g, "n")? == n,
+        )
+    };
+    ensure(right()?, || "assigned".to_owned())?;
+    // all members piece by piece, within one budget
+    let mut sums = [0.0; 2];
+    let mut pieces = 0;
+    g.for_each_fragment(100, |parts, _| {
+        pieces += 1;
+        sums[0] += parts["E/x"]
+            .buffer()
+            .typed::<f64>()?
+            .data()
+            .iter()
+            .sum::<f64>();
+        sums[1] += parts["n"]
+            .buffer()
+            .typed::<u8>()?
+            .data()
+            .iter()
+            .map(|&n| f64::from(n))
+            .sum::<f64>();
+        Ok::<_, Failure>(())
+    })?;
+    let found = comm.all_gather_slice(&sums)?;
+    let found = [0, 1].map(|at| found.iter().map(|sums| sums[at]).sum::<f64>());
+    let expected = [x.iter().sum(), n.iter().map(|&n| f64::from(n)).sum::<f64>()];
+    ensure(found == expected && pieces > 1, || {
+        format!("{found:?}, not {expected:?}")
+    })?;
+    // nothing is written where one member does not fit
+    let e = g.get("E").and_then(H5Node::tree).ok_or("no group")?;
+    let names = refused(comm, g.assign(&e.load()?))?;
+    let names_of = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let known = IoError::Members {
+        missing: names_of(&["E/x", "E/y", "n"]),
+        unknown: names_of(&["x", "y"]),
+    };
+    ensure(names == known, || format!("{names:?}"))?;
+    let mut parts = first.load()?;
+    let other = g.slice(&[(..2).into()])?.load()?;
+    parts.insert("n".to_owned(), other["n"].clone());
+    let shape = refused(comm, first.assign(&parts))?;
+    let known = matches!(&shape, IoError::Member { name, error } if name == "n" && matches!(**error, IoError::Shape { .. }));
+    ensure(known, || format!("{shape:?}"))?;
+    let value = refused(comm, g.fill(0.5))?;
+    let known = matches!(&value, IoError::Member { name, error } if name == "n" && matches!(**error, IoError::Value { .. }));
+    ensure(known, || format!("{value:?}"))?;
+    ensure(right()?, || "something was written".to_owned())
 }
 
 fn series(comm: &dyn Communicator) -> Outcome {

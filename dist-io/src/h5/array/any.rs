@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use dap_protocol::{
-    DistBuffer, Element, ElementType, HostArray, HostBuffer, LocalBuffer, Order,
+    DistBuffer, DistributedArray, Element, ElementType, HostArray, HostBuffer, LocalBuffer, Order,
     copy_bytes_to_elements,
 };
+use dist_comm::agree::agree;
 use dist_maps::{Distribution, Index};
 
 use super::handle::{Handle, axis_of};
-use super::{H5Array, read};
-use crate::IoError;
+use super::pieces::{By, Pieces, Within};
+use super::write::Checked;
+use super::{H5Array, read, write};
 use crate::h5::AttributeValue;
+use crate::{IoError, IoReport};
 
 /// A lazy array of any element type: a member of a [`Tree`](crate::Tree). [`typed`](Self::typed) makes an [`H5Array`] of it.
 #[derive(Clone)]
@@ -99,6 +102,34 @@ impl<'c> H5Any<'c> {
         Ok(Self { handle })
     }
 
+    /// As [`H5Array::compress`]. Local.
+    ///
+    /// # Errors
+    /// As [`H5Array::compress`].
+    pub fn compress(&self, axis: i64, flags: &[bool]) -> Result<Self, IoError> {
+        let axis = axis_of(axis, self.shape().len())?;
+        let handle = self.handle.compress(axis, flags)?;
+        Ok(Self { handle })
+    }
+
+    /// As [`H5Array::target_offsets`]. Local.
+    ///
+    /// # Errors
+    /// As [`H5Array::target_offsets`].
+    pub fn target_offsets(&self, offsets: &[(i64, &[u64])]) -> Result<Self, IoError> {
+        let handle = self.handle.target_offsets(offsets)?;
+        Ok(Self { handle })
+    }
+
+    /// As [`H5Array::target_ranks`]. Local.
+    ///
+    /// # Errors
+    /// As [`H5Array::target_ranks`].
+    pub fn target_ranks(&self, ranks: impl AsRef<[usize]>) -> Result<Self, IoError> {
+        let handle = self.handle.target_ranks(ranks.as_ref())?;
+        Ok(Self { handle })
+    }
+
     /// As [`H5Array::distaxes`]. Local.
     ///
     /// # Errors
@@ -124,6 +155,66 @@ impl<'c> H5Any<'c> {
     pub fn load(&self) -> Result<DistBuffer<HostBytes>, IoError> {
         read::load_bytes(&self.handle)
     }
+
+    /// As [`H5Array::assign`]. Collective.
+    ///
+    /// # Errors
+    /// As [`H5Array::assign`].
+    pub fn assign<'a, A>(&self, array: &'a A) -> Result<IoReport, IoError>
+    where
+        A: DistributedArray,
+        A::Buffer<'a>: HostBuffer,
+    {
+        let part = array.distarray();
+        self.put(&self.check(&part)?)
+    }
+
+    /// Checks that parts can be assigned. Collective.
+    pub(in crate::h5) fn check<'a, B: HostBuffer>(
+        &self,
+        part: &'a DistBuffer<B>,
+    ) -> Result<Checked<'a>, IoError> {
+        write::check(&self.handle, part)
+    }
+
+    /// Assigns what was checked. Collective.
+    pub(in crate::h5) fn put(&self, checked: &Checked<'_>) -> Result<IoReport, IoError> {
+        write::assign(&self.handle, checked)
+    }
+
+    /// Assigns one element, as its bytes, to all. Collective; equal handles and elements.
+    pub(in crate::h5) fn fill_bytes(&self, bytes: &[u8]) -> Result<IoReport, IoError> {
+        self.handle.same()?;
+        write::fill_bytes(&self.handle, bytes)
+    }
+}
+
+/// What is done with a piece: this rank's parts of it of all members, and the offsets at which it begins.
+type Visit<'a> = dyn FnMut(Vec<DistBuffer<HostBytes>>, &[u64]) -> Result<(), IoError> + 'a;
+
+/// Loads arrays of one shape piece by piece, as [`H5Array::for_each_fragment`] does one. Collective.
+pub(in crate::h5) fn each_piece(
+    members: &[&H5Any<'_>],
+    budget: u64,
+    f: &mut Visit<'_>,
+) -> Result<(), IoError> {
+    let Some(first) = members.first() else {
+        return Ok(());
+    };
+    let leaves: Vec<Handle<'_>> = members.iter().map(|any| any.handle.clone()).collect();
+    let within = Within {
+        by: By::Longest,
+        budget,
+        ahead: true,
+    };
+    let ndim = first.shape().len();
+    let pieces = Pieces::new(&leaves[0], &leaves, within, &|_| Ok(0))?;
+    pieces.each::<u8>(&mut |piece, loaded| {
+        let parts = loaded.into_iter().zip(&leaves);
+        let parts = parts.map(|(part, leaf)| part.into_bytes(leaf.dataset.element));
+        let parts = parts.collect::<Result<Vec<_>, IoError>>();
+        f(agree(leaves[0].comm, parts)?, &piece.offsets(ndim))
+    })
 }
 
 /// A buffer in C order in host memory whose element type is known when the program runs. What takes a

@@ -1,4 +1,4 @@
-//! [`Fragments`]: a handle piece by piece, each small enough for memory.
+//! [`Cut`] and [`Fragments`]: a handle piece by piece, each small enough for memory.
 
 use std::fmt::Display;
 
@@ -8,7 +8,8 @@ use dist_comm::agree::agree;
 use dist_maps::AxisDist;
 
 use super::H5Array;
-use super::handle::Handle;
+use super::handle::{Handle, once};
+use super::pieces::{By, Pieces, Within};
 use crate::IoError;
 
 /// How a dimension is cut: the first piece ends where the chunks of the file do, as the others do.
@@ -21,20 +22,23 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Cuts the longest dimension so that a piece takes no more than `budget` bytes on any rank, but for one index at least.
-    pub(super) fn new(handle: &Handle<'_>, item: usize, budget: u64) -> Self {
-        let shape = handle.shape();
-        let longest = shape.iter().copied().max().unwrap_or(1);
-        let axis = shape.iter().position(|&n| n == longest).unwrap_or(0);
-        let mut beside = item as u64;
-        for (other, dist) in handle.distribution.axes().iter().enumerate() {
+    /// Cuts the longest dimension so that a part takes no more than `budget` bytes on any rank, but for one index at least.
+    fn new(handle: &Handle<'_>, budget: u64) -> Result<Self, IoError> {
+        let axis = longest(handle);
+        let mut beside = handle.dataset.element.size() as u64;
+        for (other, dist) in once(&handle.distribution)?.iter().enumerate() {
             if other != axis {
-                let most = (0..dist.ranks()).map(|c| dist.stored_len(c) as u64).max();
+                let most = (0..dist.ranks()).map(|c| dist.owned_len(c) as u64).max();
                 beside = beside.saturating_mul(most.unwrap_or(0).max(1));
             }
         }
-        let along = (budget / beside).max(1);
-        let size = shape.get(axis).copied().unwrap_or(1);
+        Ok(Self::along(handle, (budget / beside).max(1)))
+    }
+
+    /// Cuts the longest dimension so that a rank has no more than so many indices of it, which are 1 or more.
+    pub(super) fn along(handle: &Handle<'_>, along: u64) -> Self {
+        let axis = longest(handle);
+        let size = handle.shape().get(axis).copied().unwrap_or(1);
         let step = match handle.distribution.axes().get(axis) {
             Some(AxisDist::Cyclic {
                 ranks, block_size, ..
@@ -59,6 +63,11 @@ impl Cut {
         cut
     }
 
+    /// Whether a piece holds a whole chunk, or everything.
+    pub(super) fn holds_a_chunk(&self, handle: &Handle<'_>) -> bool {
+        self.step >= self.size || self.step >= handle.chunk_along(self.axis).0
+    }
+
     /// First index and extent of a piece; `None` where there are no more.
     pub(super) fn piece(&self, number: u64) -> Option<(u64, u64)> {
         if self.size == 0 {
@@ -79,6 +88,13 @@ impl Cut {
             size => 1 + size.saturating_sub(self.first).div_ceil(self.step),
         }
     }
+}
+
+/// The first of the longest dimensions.
+fn longest(handle: &Handle<'_>) -> usize {
+    let shape = handle.shape();
+    let longest = shape.iter().copied().max().unwrap_or(1);
+    shape.iter().position(|&n| n == longest).unwrap_or(0)
 }
 
 /// The fragments of an [`H5Array`], see [`H5Array::fragments`].
@@ -125,13 +141,14 @@ impl<'c, T: Element> Iterator for Fragments<'c, T> {
 impl<'c, T: Element> H5Array<'c, T> {
     /// The array in pieces along its longest dimension, each with the offsets at which it begins. Local; nothing is read.
     ///
-    /// A piece takes no more than `budget` bytes on any rank, but has at least one index of that dimension; what a load exchanges comes
-    /// beside it. Pieces end where the chunks of the file do, if the budget holds a chunk. Every rank gets the same pieces, distributed
-    /// over the ranks as the array is: dealt axes stay dealt, others are cut into blocks, without padding. An array without elements has no
-    /// pieces, a scalar is one.
+    /// The part of a piece takes no more than `budget` bytes on any rank, but has at least one index of that dimension; what a load reads
+    /// before it exchanges comes beside it. Pieces end where the chunks of the file do, if the budget holds a chunk. Every rank gets the
+    /// same pieces, distributed over the ranks as the array is, but for this: each element is on one rank, without padding, and the
+    /// dimension that is cut, and those that are lists, are in blocks unless they were dealt. An array without elements has no pieces, a
+    /// scalar is one.
     ///
     /// # Errors
-    /// None of its own; each piece is a `Result` because it is a slice.
+    /// [`IoError::Map`] when there is no such distribution.
     ///
     /// ```
     /// # use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
@@ -144,7 +161,7 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// ThreadComm::run(2, |comm| {
     ///     let n = open_dset::<i64>(&path, "n", comm)?; // 100 numbers
     ///     let mut starts = Vec::new();
-    ///     for fragment in n.fragments(160) { // 20 numbers a rank
+    ///     for fragment in n.fragments(160)? { // 20 numbers a rank
     ///         let (fragment, offsets) = fragment?;
     ///         assert_eq!(fragment.load()?.buffer().data().len(), if offsets == [80] { 10 } else { 20 });
     ///         starts.push(offsets[0]);
@@ -156,44 +173,60 @@ impl<'c, T: Element> H5Array<'c, T> {
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fragments(&self, budget: u64) -> Fragments<'c, T> {
-        let cut = Cut::new(&self.handle, size_of::<T>(), budget);
+    pub fn fragments(&self, budget: u64) -> Result<Fragments<'c, T>, IoError> {
+        let cut = Cut::new(&self.handle, budget)?;
         let count = match self.ndim() {
             0 => 1,
             _ if self.shape().contains(&0) => 0,
             _ => cut.count(),
         };
-        Fragments {
+        Ok(Fragments {
             whole: self.clone(),
             cut,
             next: 0,
             count,
-        }
+        })
     }
 
-    /// Loads the [`fragments`](Self::fragments) one after the other and calls `f` with each part and the offsets of its fragment.
+    /// Loads the array in pieces, as [`fragments`](Self::fragments) are, and calls `f` with each part and the offsets of its piece.
     /// Collective; equal handles and budgets.
     ///
+    /// While `f` works on a part, a thread of each rank reads the next one. What is in memory of both, with the slabs that are read
+    /// before they are exchanged, is no more than `budget` bytes on any rank, but one index of the dimension at least; messages of
+    /// an exchange between processes come beside it, and a chunk for each thread that decodes. Where the budget does not hold two pieces
+    /// of a chunk each, and where the library has to find the chunks (more than 1024), a piece is read when it is asked for. What
+    /// `f` assigns to the file is seen by the pieces that follow.
+    ///
     /// # Errors
-    /// As [`load`](Self::load); [`IoError::Agreed`], on every rank, when `f` fails on one: nothing more is loaded then.
+    /// As [`load`](Self::load), when the piece is asked for that they belong to; [`IoError::Agreed`], on every rank, when `f` fails on
+    /// one: nothing more is loaded then.
     pub fn for_each_fragment<E: Display>(
         &self,
         budget: u64,
         mut f: impl FnMut(DistBuffer<HostArray<T>>, &[u64]) -> Result<(), E>,
     ) -> Result<(), IoError> {
         let comm = self.handle.comm;
-        self.same_budget(budget)?;
-        for fragment in self.fragments(budget) {
-            let (fragment, offsets) = fragment?;
-            let part = fragment.load()?;
-            agree(comm, f(part, &offsets))?;
-        }
-        Ok(())
+        let leaves = std::slice::from_ref(&self.handle);
+        let within = Within {
+            by: By::Longest,
+            budget,
+            ahead: true,
+        };
+        let pieces = Pieces::new(&self.handle, leaves, within, &|_| Ok(0))?;
+        pieces.each::<T>(&mut |piece, parts| {
+            for part in parts {
+                let part = agree(comm, part.into_part())?;
+                agree(comm, f(part, &piece.offsets(self.ndim())))?;
+            }
+            Ok(())
+        })
     }
 
-    /// Maps every part of every fragment that has elements to a value, and folds the values: those of a rank in the order of its
-    /// fragments, then those of the ranks in their order, so that the result does not depend on timing and is the same on every rank; `None`
-    /// where there are no elements. Collective; equal handles and budgets.
+    /// Maps every part of every piece that has elements to a value, and folds the values: those of a rank in the order of its
+    /// pieces, then those of the ranks in their order. So `fold` need not be commutative for the result to be the same on every rank
+    /// and at any time; but it is given the elements in that order, not in C order, and another budget cuts them otherwise. Each element
+    /// is in one part. `None` where there are no elements. Pieces are read ahead as by
+    /// [`for_each_fragment`](Self::for_each_fragment). Collective; equal handles and budgets.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -204,12 +237,10 @@ impl<'c, T: Element> H5Array<'c, T> {
         mut fold: impl FnMut(R, R) -> R,
     ) -> Result<Option<R>, IoError> {
         let comm = self.handle.comm;
-        self.same_budget(budget)?;
+        // of a scalar every rank has a copy
+        let counts = self.ndim() > 0 || comm.rank() == 0;
         let mut own: Option<R> = None;
-        for fragment in self.fragments(budget) {
-            let part = fragment?.0.load()?;
-            // of a scalar every rank has a copy
-            let counts = self.ndim() > 0 || comm.rank() == 0;
+        self.for_each_fragment(budget, |part, _| {
             if counts && !part.buffer().data().is_empty() {
                 let value = map(part.buffer());
                 own = Some(match own.take() {
@@ -217,16 +248,9 @@ impl<'c, T: Element> H5Array<'c, T> {
                     None => value,
                 });
             }
-        }
+            Ok::<_, IoError>(())
+        })?;
         folded(comm, own, fold)
-    }
-
-    /// Checks that all ranks cut alike. Collective.
-    fn same_budget(&self, budget: u64) -> Result<(), IoError> {
-        crate::h5::together::same(
-            self.handle.comm,
-            &[("budget", budget.to_string().as_bytes())],
-        )
     }
 }
 

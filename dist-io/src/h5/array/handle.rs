@@ -6,13 +6,13 @@ use std::hash::{Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use dap_protocol::ElementType;
 use dist_comm::Communicator;
 use dist_maps::{AxisDist, Distribution, Index, MapError};
 use serde::{Deserialize, Serialize};
 
+use super::written::{self, State};
 use crate::h5::attribute::{AttributeValue, attributes};
 use crate::h5::dataset::Found;
 use crate::h5::source::Opened;
@@ -32,8 +32,6 @@ pub(in crate::h5) struct Dataset {
     pub(in crate::h5) attributes: BTreeMap<String, AttributeValue>,
     /// Within which it is read, without the library.
     pub(in crate::h5) limits: Option<Limits>,
-    /// How often this rank has assigned to it.
-    writes: AtomicU64,
 }
 
 /// A handle of any element type.
@@ -140,7 +138,6 @@ impl<'c> Handle<'c> {
                 element,
                 attributes,
                 limits,
-                writes: AtomicU64::new(0),
             }),
         })
     }
@@ -233,13 +230,27 @@ impl<'c> Handle<'c> {
         }
     }
 
-    /// How often this rank has assigned to the dataset, through any handle that comes from the same `open`.
-    pub(in crate::h5) fn writes(&self) -> u64 {
-        self.dataset.writes.load(Ordering::Acquire)
+    /// The file as it is now.
+    pub(in crate::h5) fn state(&self) -> Option<State> {
+        State::of(&self.dataset.path)
     }
 
+    /// Notes that the file is written to.
     pub(in crate::h5) fn note_write(&self) {
-        self.dataset.writes.fetch_add(1, Ordering::AcqRel);
+        written::note(&self.dataset.path);
+    }
+
+    /// Whether another handle sees the same elements, in the same order.
+    pub(in crate::h5) fn sees_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.dataset, &other.dataset) && self.window == other.window
+    }
+
+    /// Whether another handle is one of the same file.
+    pub(in crate::h5) fn is_in_file_of(&self, other: &Self) -> bool {
+        match (self.state(), other.state()) {
+            (Some(own), Some(other)) => own.is_same_file(&other),
+            _ => self.dataset.path == other.dataset.path,
+        }
     }
 
     /// Checks that all ranks have the same handle. Collective.
@@ -261,17 +272,57 @@ impl<'c> Handle<'c> {
 
     pub(in crate::h5) fn slice(&self, items: &[Index]) -> Result<Self, IoError> {
         let window = self.window.slice(items)?;
-        let distribution = self.distribution.slice(items)?.into_distribution();
+        let distribution = self.holding(items)?.slice(items)?.into_distribution();
         Ok(self.with(window, distribution))
+    }
+
+    /// The distribution, with blocks in place of lists in which a single index is not that is asked for: a rank has it then.
+    fn holding(&self, items: &[Index]) -> Result<Distribution, MapError> {
+        let mut axes = self.distribution.axes().to_vec();
+        let items = Index::expand(items, axes.len())?;
+        for (axis, item) in axes.iter_mut().zip(items) {
+            let (AxisDist::Unstructured { size, .. }, Index::At(at)) = (&*axis, item) else {
+                continue;
+            };
+            let from_start = if at < 0 {
+                at.saturating_add_unsigned(*size)
+            } else {
+                at
+            };
+            if axis.owners(from_start).is_empty() {
+                *axis = respread(axis, axis.size())?;
+            }
+        }
+        let (ranks, targets) = (self.distribution.ranks(), self.distribution.targets());
+        Distribution::from_axes(axes, ranks, targets)
     }
 
     pub(in crate::h5) fn take(&self, axis: usize, indices: &[i64]) -> Result<Self, IoError> {
         let window = self.window.take(axis, indices)?;
-        let distribution = respread(&self.distribution, axis, indices.len() as u64)?;
+        let mut axes = self.distribution.axes().to_vec();
+        axes[axis] = respread(&axes[axis], indices.len() as u64)?; // the window has this dimension
+        let (ranks, targets) = (self.distribution.ranks(), self.distribution.targets());
+        let distribution = Distribution::from_axes(axes, ranks, targets)?;
         Ok(self.with(window, distribution))
     }
 
-    /// A range of a dimension, in the same kind of distribution over the same ranks.
+    /// The indices of a dimension whose flag is set.
+    pub(in crate::h5) fn compress(&self, axis: usize, flags: &[bool]) -> Result<Self, IoError> {
+        let size = self.shape().get(axis).copied().unwrap_or(0);
+        if flags.len() as u64 != size {
+            return Err(MapError::Count {
+                what: "flags",
+                given: flags.len(),
+                expected: usize::try_from(size).unwrap_or(usize::MAX),
+            }
+            .into());
+        }
+        let set = (0_i64..).zip(flags).filter(|&(_, &flag)| flag);
+        let set: Vec<i64> = set.map(|(at, _)| at).collect();
+        self.take(axis, &set)
+    }
+
+    /// A range of a dimension, in the same kind of distribution over the same ranks, each element on one of them.
     pub(in crate::h5) fn fragment(
         &self,
         axis: usize,
@@ -282,7 +333,12 @@ impl<'c> Handle<'c> {
         let at = |n: u64| i64::try_from(n).unwrap_or(i64::MAX); // inside the dimension
         items.push((at(start)..at(start.saturating_add(count))).into());
         let window = self.window.slice(&items)?;
-        let distribution = respread(&self.distribution, axis, count)?;
+        let mut axes = once(&self.distribution)?;
+        if let Some(dist) = axes.get_mut(axis) {
+            *dist = respread(dist, count)?;
+        }
+        let (ranks, targets) = (self.distribution.ranks(), self.distribution.targets());
+        let distribution = Distribution::from_axes(axes, ranks, targets)?;
         Ok(self.with(window, distribution))
     }
 
@@ -325,32 +381,36 @@ impl<'c> Handle<'c> {
         self.distribute(&spread(self.shape(), &chosen, self.comm.size())?)
     }
 
-    pub(in crate::h5) fn target_offsets(
-        &self,
-        axis: i64,
-        offsets: &[u64],
-    ) -> Result<Self, IoError> {
-        let axis = axis_of(axis, self.shape().len())?;
-        let mut bounds = offsets.to_vec();
-        bounds.push(self.shape()[axis]);
-        let bounds = AxisDist::block_bounds(bounds).map_err(|error| match error {
-            MapError::Bounds {
-                position,
-                given,
-                low,
-                high,
-                ..
-            } => MapError::Bounds {
-                axis: Some(axis),
-                position,
-                given,
-                low,
-                high,
-            },
-            other => other,
-        })?;
-        let mut axes = self.distribution.axes().to_vec();
-        axes[axis] = bounds;
+    pub(in crate::h5) fn target_offsets(&self, offsets: &[(i64, &[u64])]) -> Result<Self, IoError> {
+        let shape = self.shape();
+        let whole = shape.iter().map(|&size| AxisDist::whole(size));
+        let mut axes = whole.collect::<Result<Vec<_>, _>>()?;
+        let mut chosen = Vec::with_capacity(offsets.len());
+        for &(axis, offsets) in offsets {
+            let axis = axis_of(axis, shape.len())?;
+            if chosen.contains(&axis) {
+                return Err(MapError::RepeatedAxis { axis }.into());
+            }
+            chosen.push(axis);
+            let mut bounds = offsets.to_vec();
+            bounds.push(shape[axis]);
+            axes[axis] = AxisDist::block_bounds(bounds).map_err(|error| match error {
+                MapError::Bounds {
+                    position,
+                    given,
+                    low,
+                    high,
+                    ..
+                } => MapError::Bounds {
+                    axis: Some(axis),
+                    position,
+                    given,
+                    low,
+                    high,
+                },
+                other => other,
+            })?;
+        }
         self.distribute(&in_order(axes, self.comm.size())?)
     }
 
@@ -399,24 +459,23 @@ pub(in crate::h5) fn spread(
         .build()
 }
 
-/// The same kind of distribution over the same ranks for an array of another extent; padding goes, lists become blocks.
-pub(in crate::h5) fn respread(
-    distribution: &Distribution,
-    axis: usize,
-    count: u64,
-) -> Result<Distribution, MapError> {
-    let mut axes = distribution.axes().to_vec();
-    let ndim = axes.len();
-    let Some(dist) = axes.get_mut(axis) else {
-        return Err(MapError::Axis { given: axis, ndim });
-    };
-    *dist = match &*dist {
+/// The same kind of axis over the same ranks for another extent; padding goes, lists become blocks.
+fn respread(axis: &AxisDist, count: u64) -> Result<AxisDist, MapError> {
+    match axis {
         AxisDist::Cyclic {
             ranks, block_size, ..
-        } => AxisDist::cyclic(count, *ranks, *block_size)?,
-        other => AxisDist::block_balanced(count, other.ranks())?,
-    };
-    Distribution::from_axes(axes, distribution.ranks(), distribution.targets())
+        } => AxisDist::cyclic(count, *ranks, *block_size),
+        other => AxisDist::block_balanced(count, other.ranks()),
+    }
+}
+
+/// The axes of a distribution, with every index on one rank: padding goes, lists become blocks.
+pub(in crate::h5) fn once(distribution: &Distribution) -> Result<Vec<AxisDist>, MapError> {
+    let axes = distribution.axes().iter().map(|axis| match axis {
+        AxisDist::Block { bounds, .. } => AxisDist::block_bounds(bounds.clone()),
+        other => respread(other, other.size()),
+    });
+    axes.collect()
 }
 
 fn in_order(axes: Vec<AxisDist>, ranks: usize) -> Result<Distribution, MapError> {

@@ -1,24 +1,28 @@
 //! Writing through a window, in place: elements are exchanged in memory to slabs that share no chunk, and each rank writes its own.
 
+use std::borrow::Cow;
 use std::fs::File;
 
-use dap_protocol::{DistBuffer, Element, HostArray, HostBuffer};
+use dap_protocol::{DistBuffer, Element, HostArray, HostBuffer, LocalBuffer};
 use dist_comm::agree::agree;
 use dist_comm::{FileMode, SharedFile, SharedFileOps};
-use dist_maps::{AxisDist, Distribution, MapError, RedistPlan, Redistribution};
+use dist_maps::{AxisDist, Distribution, MapError};
 use hdf5_metno as hdf5;
 use hdf5_metno::{Dataspace, Hyperslab, SliceOrIndex};
 use serde::{Deserialize, Serialize};
 
 use super::handle::Handle;
+use super::read::owned;
+use super::repeat::Repeat;
 use super::span::Spans;
-use crate::execute::{exchange, room};
+use crate::execute::room;
 use crate::h5::chunk::{self, Chunks, Open};
 use crate::h5::dataset::{Found, describe, how, walk};
 use crate::h5::open::{alone, private};
 use crate::h5::save::{bytes_of, check_edges};
 use crate::h5::together::{by_rank_0, is_regular, names, same};
 use crate::h5::{ByteOrder, HandleRefusal, Refusal, Storage, ffi, metadata};
+use crate::layout::shape_text;
 use crate::part::Extent;
 use crate::plan::window::Selection;
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy};
@@ -122,13 +126,7 @@ fn write(
     }
     let slabs = handle.window.slabs(&handle.layout(), ranks)?;
     let part = agree(comm, handle.window.part(&slabs, rank, Extent::Owned))?;
-    let elements = slabs.owned_shape(rank).into_iter();
-    let elements = if slabs.is_empty_on(rank) {
-        0
-    } else {
-        elements.fold(1_usize, usize::saturating_mul)
-    };
-    let mut slab = agree(comm, room(elements, item))?;
+    let mut slab = agree(comm, room(owned(&slabs, rank), item))?;
     let mut report = IoReport::begun(Strategy::TwoPhase, 0);
     fill(&slabs, &mut slab, &mut report)?;
     if handle.dataset.found.byte_order != ByteOrder::NATIVE {
@@ -245,11 +243,18 @@ fn in_order(part: &Selection, item: usize, slab: Vec<u8>) -> Result<Vec<u8>, IoE
     Ok(sorted)
 }
 
-/// Assigns the parts of all ranks. Collective.
-pub(in crate::h5) fn assign<B: HostBuffer>(
+/// Parts that are known to be an array which can be assigned.
+pub(in crate::h5) struct Checked<'a> {
+    from: Distribution,
+    repeat: Repeat,
+    bytes: Cow<'a, [u8]>,
+}
+
+/// Checks that the parts of all ranks can be assigned. Collective.
+pub(in crate::h5) fn check<'a, B: HostBuffer>(
     handle: &Handle<'_>,
-    part: &DistBuffer<B>,
-) -> Result<IoReport, IoError> {
+    part: &'a DistBuffer<B>,
+) -> Result<Checked<'a>, IoError> {
     let comm = handle.comm;
     handle.same()?;
     let element = part.buffer().element_type();
@@ -263,12 +268,7 @@ pub(in crate::h5) fn assign<B: HostBuffer>(
     agree(comm, check_edges(part))?;
     let parts = metadata::gather(comm, part.dim_data())?;
     let from = metadata::whole(&parts)?;
-    if from.global_shape() != handle.shape() {
-        return Err(IoError::Shape {
-            given: handle.shape().to_vec(),
-            allowed: from.global_shape().to_vec(),
-        });
-    }
+    let repeat = Repeat::new(from.global_shape(), handle.shape())?;
     // every element has a rank that holds it
     let _ = IoPlan::new(
         &from,
@@ -277,25 +277,28 @@ pub(in crate::h5) fn assign<B: HostBuffer>(
         Direction::Write,
     )?;
     let bytes = agree(comm, bytes_of(part.buffer(), element))?;
-    write(handle, |slabs, slab, report| {
-        moved(handle, &from, slabs, &bytes, slab, report)
+    Ok(Checked {
+        from,
+        repeat,
+        bytes,
     })
 }
 
-fn moved(
+/// Assigns what was checked. Collective.
+pub(in crate::h5) fn assign(
     handle: &Handle<'_>,
-    from: &Distribution,
-    slabs: &Distribution,
-    bytes: &[u8],
-    slab: &mut [u8],
-    report: &mut IoReport,
-) -> Result<(), IoError> {
-    let comm = handle.comm;
-    let plan: Result<RedistPlan, _> = Redistribution::between(from, slabs).plan(comm.rank());
-    let plan = agree(comm, plan)?;
-    let item = handle.dataset.element.size();
-    report.exchanged_bytes = exchange::exchange(comm, &plan, item, bytes, slab)?;
-    Ok(())
+    checked: &Checked<'_>,
+) -> Result<IoReport, IoError> {
+    let (comm, item) = (handle.comm, handle.dataset.element.size());
+    let Checked {
+        from,
+        repeat,
+        bytes,
+    } = checked;
+    write(handle, |slabs, slab, report| {
+        report.exchanged_bytes = repeat.moved(comm, (from, slabs), item, bytes, slab)?;
+        Ok(())
+    })
 }
 
 /// Assigns all elements, those that rank 0 gives. Collective.
@@ -305,38 +308,66 @@ pub(in crate::h5) fn assign_from<T: Element>(
 ) -> Result<IoReport, IoError> {
     let comm = handle.comm;
     handle.same()?;
-    let shape: Vec<u64> = dap_protocol::LocalBuffer::shape(array)
-        .iter()
-        .map(|&n| n as u64)
-        .collect();
-    let fits = if shape == handle.shape() {
-        Ok(())
-    } else {
-        Err(IoError::Shape {
-            given: handle.shape().to_vec(),
-            allowed: shape,
-        })
-    };
-    agree(comm, fits)?;
-    let axes = handle.shape().iter().map(|&n| AxisDist::whole(n));
+    let shape = LocalBuffer::shape(array).iter().map(|&n| n as u64);
+    let shape: Vec<u64> = shape.collect();
+    same(comm, &[("shape", shape_text(&shape).as_bytes())])?;
+    let repeat = Repeat::new(&shape, handle.shape())?;
+    let axes = shape.iter().map(|&n| AxisDist::whole(n));
     let axes = axes.collect::<Result<Vec<_>, _>>()?;
     let from = Distribution::from_axes(axes, comm.size(), [0])?;
     let bytes = agree(comm, bytes_of(array, T::TYPE))?;
-    let own: &[u8] = if comm.rank() == 0 { &bytes } else { &[] };
-    write(handle, |slabs, slab, report| {
-        moved(handle, &from, slabs, own, slab, report)
-    })
+    let bytes = if comm.rank() == 0 {
+        bytes
+    } else {
+        Cow::Borrowed(&[][..])
+    };
+    assign(
+        handle,
+        &Checked {
+            from,
+            repeat,
+            bytes,
+        },
+    )
+}
+
+/// Bytes that assigning to what a handle sees takes on any rank, beside what is assigned. Messages of an exchange between processes
+/// come beside it. Local; the same on every rank.
+pub(super) fn need(handle: &Handle<'_>) -> Result<u64, IoError> {
+    let (layout, item) = (handle.layout(), handle.dataset.element.size());
+    let ranks = handle.comm.size();
+    let slabs = handle.window.slabs(&layout, ranks)?;
+    let mut most = 0;
+    for rank in 0..ranks {
+        let part = handle.window.part(&slabs, rank, Extent::Owned)?;
+        let slab = owned(&slabs, rank);
+        let more = match &layout {
+            FileLayout::Chunked { chunk } => {
+                let whole = part.rounded(&handle.dataset.found.shape, chunk)?;
+                whole.elements().unwrap_or(usize::MAX)
+            }
+            FileLayout::Contiguous if part.is_in_order() => 0,
+            FileLayout::Contiguous => slab,
+        };
+        most = most.max(slab.saturating_add(more));
+    }
+    Ok((most as u64).saturating_mul(item as u64))
 }
 
 /// Assigns one value to all elements, the same on all ranks. Collective.
 pub(in crate::h5) fn fill<T: Element>(handle: &Handle<'_>, value: T) -> Result<IoReport, IoError> {
-    handle.same()?;
     let one = HostArray::new(Vec::new(), vec![value])?;
-    let bytes = bytes_of(&one, T::TYPE)?.into_owned();
+    let bytes = bytes_of(&one, T::TYPE)?;
+    handle.same()?;
     same(handle.comm, &[("value", format!("{value:?}").as_bytes())])?;
+    fill_bytes(handle, &bytes)
+}
+
+/// Assigns one element, as its bytes, to all. Collective.
+pub(in crate::h5) fn fill_bytes(handle: &Handle<'_>, bytes: &[u8]) -> Result<IoReport, IoError> {
     write(handle, |_, slab, _| {
         let items = slab.chunks_exact_mut(bytes.len());
-        items.for_each(|item| item.copy_from_slice(&bytes));
+        items.for_each(|item| item.copy_from_slice(bytes));
         Ok(())
     })
 }
