@@ -5,6 +5,7 @@ use std::env;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(hdf5_file_locking)");
+    println!("cargo::rustc-check-cfg=cfg(fuzzing)");
     if env::var_os("CARGO_FEATURE_HDF5").is_none() {
         return;
     }

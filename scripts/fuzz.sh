@@ -12,12 +12,14 @@ coverage="-Cpasses=sancov-module -Ccodegen-units=1"
 for option in level=4 inline-8bit-counters pc-table trace-compares; do
     coverage+=" -Cllvm-args=-sanitizer-coverage-$option"
 done
+build=${CARGO_TARGET_DIR:+$CARGO_TARGET_DIR/$crate-fuzz}
+build=${build:-$fuzz/target}
 # With a target given, the flags spare build scripts.
 RUSTFLAGS="--cfg fuzzing $coverage" cargo build --quiet --release \
-    --manifest-path "$fuzz/Cargo.toml" --target-dir "$fuzz/target" --target "$triple" --bin "$target"
+    --manifest-path "$fuzz/Cargo.toml" --target-dir "$build" --target "$triple" --bin "$target"
 mkdir -p "$fuzz/found/$target" "$fuzz/artifacts/$target"
 dictionary=()
 [ ! -f "$fuzz/$target.dict" ] || dictionary=("-dict=$fuzz/$target.dict")
-"$fuzz/target/$triple/release/$target" "${dictionary[@]}" -max_total_time="$seconds" -timeout=10 \
+"$build/$triple/release/$target" "${dictionary[@]}" -max_total_time="$seconds" -timeout=10 \
     -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$fuzz/artifacts/$target/" \
     "$fuzz/found/$target" "$fuzz/corpus/$target"

@@ -7,6 +7,7 @@
 mod append;
 pub(crate) mod array;
 mod attribute;
+mod bare;
 mod chunk;
 mod create;
 mod dataset;

@@ -99,7 +99,7 @@ pub mod watched {
         key: &str,
         watch: &mut dyn FnMut(u64) -> Result<(), Refusal>,
     ) -> Result<Verified, IoError> {
-        verify_watched(path, key, &dist_comm::SingleComm::new(), watch)
+        verify_watched(path, key, None, &dist_comm::SingleComm::new(), watch)
     }
 
     /// As [`repack`](crate::legate::repack); `watch` is told of bytes that were copied, and of how many there are.
@@ -137,4 +137,5 @@ pub mod legate {
 #[doc = include_str!("../docs/handles.md")]
 #[doc = include_str!("../docs/series.md")]
 #[doc = include_str!("../docs/parts.md")]
+#[doc = include_str!("../docs/untrusted.md")]
 struct Readme;

@@ -32,6 +32,9 @@ mod cases;
 #[path = "it/chunk.rs"]
 mod chunk;
 #[cfg(feature = "hdf5")]
+#[path = "it/damaged.rs"]
+mod damaged;
+#[cfg(feature = "hdf5")]
 #[path = "support/doomed.rs"]
 mod doomed;
 #[cfg(feature = "hdf5")]
@@ -80,6 +83,9 @@ mod series;
 #[cfg(feature = "hdf5")]
 #[path = "it/types.rs"]
 mod types;
+#[cfg(feature = "hdf5")]
+#[path = "it/untrusted.rs"]
+mod untrusted;
 #[cfg(feature = "hdf5")]
 #[path = "it/vds.rs"]
 mod vds;

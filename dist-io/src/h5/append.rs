@@ -45,6 +45,7 @@ use super::together::{by_rank_0, is_regular, refused, same, settle};
 use super::{ByteOrder, Refusal, open};
 use crate::IoError;
 
+pub(super) use checksum::checksum;
 pub(super) use growing::places;
 
 /// Datasets of one file that grow along their first dimension: a time series, a step at a time.

@@ -30,7 +30,7 @@ use dist_comm::{CommExt, Communicator};
 use dist_maps::{Distribution, Index};
 
 use self::written::State;
-use super::AttributeValue;
+use super::{AttributeValue, Limits};
 use crate::execute::room;
 use crate::{FileLayout, IoError, IoReport};
 
@@ -120,8 +120,18 @@ pub fn open_dset<'c, T: Element>(
     key: &str,
     comm: &'c dyn Communicator,
 ) -> Result<H5Array<'c, T>, IoError> {
+    open_within(path.as_ref(), key, None, comm)
+}
+
+/// As [`open_dset`], without the library where there are limits.
+pub(super) fn open_within<'c, T: Element>(
+    path: &Path,
+    key: &str,
+    limits: Option<Limits>,
+    comm: &'c dyn Communicator,
+) -> Result<H5Array<'c, T>, IoError> {
     super::together::same(comm, &[("element type", T::TYPE.to_string().as_bytes())])?;
-    H5Array::of(Handle::open(path.as_ref(), key, comm)?)
+    H5Array::of(Handle::open(path, key, limits, comm)?)
 }
 
 impl<'c, T: Element> H5Array<'c, T> {

@@ -32,9 +32,9 @@ pub enum AttributeValue {
     /// An integer of 64 bits without a sign, or a shorter one.
     Unsigned(u64),
     /// A number of 64 bits.
-    Real(f64),
+    Real(#[serde(with = "bits::real")] f64),
     /// A number of 32 bits, or a shorter one.
-    Single(f32),
+    Single(#[serde(with = "bits::single")] f32),
     /// A truth value, as h5py writes it.
     Bool(bool),
     /// A list of texts.
@@ -59,11 +59,55 @@ pub enum AttributeNumbers {
     /// As [`AttributeValue::Unsigned`].
     Unsigned(Vec<u64>),
     /// As [`AttributeValue::Real`].
-    Real(Vec<f64>),
+    Real(#[serde(with = "bits::reals")] Vec<f64>),
     /// As [`AttributeValue::Single`].
-    Single(Vec<f32>),
+    Single(#[serde(with = "bits::singles")] Vec<f32>),
     /// As [`AttributeValue::Bool`].
     Bool(Vec<bool>),
+}
+
+/// Numbers as their bits: the text in which ranks tell each other of them has no infinities, and none for what is no number.
+mod bits {
+    macro_rules! by_bits {
+        ($one:ident, $many:ident, $number:ty, $bits:ty) => {
+            pub(super) mod $one {
+                use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+                pub(in super::super) fn serialize<S: Serializer>(
+                    number: &$number,
+                    to: S,
+                ) -> Result<S::Ok, S::Error> {
+                    number.to_bits().serialize(to)
+                }
+
+                pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+                    from: D,
+                ) -> Result<$number, D::Error> {
+                    Ok(<$number>::from_bits(<$bits>::deserialize(from)?))
+                }
+            }
+
+            pub(super) mod $many {
+                use serde::{Deserialize, Deserializer, Serializer};
+
+                pub(in super::super) fn serialize<S: Serializer>(
+                    numbers: &[$number],
+                    to: S,
+                ) -> Result<S::Ok, S::Error> {
+                    to.collect_seq(numbers.iter().map(|number| number.to_bits()))
+                }
+
+                pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+                    from: D,
+                ) -> Result<Vec<$number>, D::Error> {
+                    let bits = Vec::<$bits>::deserialize(from)?;
+                    Ok(bits.into_iter().map(<$number>::from_bits).collect())
+                }
+            }
+        };
+    }
+    by_bits!(real, reals, f64, u64);
+    by_bits!(single, singles, f32, u32);
 }
 
 impl From<&str> for AttributeValue {
@@ -290,4 +334,33 @@ fn raw<T: hdf5::H5Type>(attribute: &hdf5::Attribute) -> hdf5::Result<Vec<T>> {
         return Ok(Vec::new());
     }
     attribute.read_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_bit_for_bit() {
+        let odd = [
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -0.0,
+            f64::MIN_POSITIVE / 8.0,
+        ];
+        #[expect(clippy::cast_possible_truncation, reason = "the same of fewer bits")]
+        let short = odd.map(|number| number as f32);
+        for value in [
+            AttributeValue::from(odd.to_vec()),
+            AttributeValue::from(short.to_vec()),
+            AttributeValue::from(odd[0]),
+            AttributeValue::from(short[1]),
+        ] {
+            let told = serde_json::to_vec(&value).unwrap();
+            let heard: AttributeValue = serde_json::from_slice(&told).unwrap();
+            // as text, because NaN is not equal to itself
+            assert_eq!(format!("{heard:?}"), format!("{value:?}"));
+        }
+    }
 }

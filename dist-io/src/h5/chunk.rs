@@ -21,9 +21,9 @@ use hdf5_metno::dataset::ChunkOpts;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::how;
-use super::{HandleRefusal, Refusal};
+use super::{HandleRefusal, Refusal, ffi};
 
-pub(super) use filter::{Filter, deflate_level, filter_names, filters_of};
+pub(super) use filter::{Filter, deflate_level, filter_names, filters_of, name as filter_name};
 pub(super) use grow::{Grown, Known, Rows};
 pub(super) use read::{Open, load};
 pub(super) use threads::threads as threads_of_rank;
@@ -153,6 +153,50 @@ impl Chunks {
         Ok(made.places.unwrap_or_default())
     }
 
+    /// Those of a dataset, none of which is anywhere yet: [`add`](Self::add) and then [`sort`](Self::sort) say where they are.
+    pub(super) fn none(
+        shape: &[u64],
+        chunk: &[u64],
+        filters: Vec<Filter>,
+        raw_edges: bool,
+        fill: Vec<u8>,
+    ) -> Self {
+        Self {
+            shape: shape.to_vec(),
+            chunk: chunk.to_vec(),
+            filters,
+            by_library: false,
+            raw_edges,
+            fill,
+            places: Some(Vec::new()),
+        }
+    }
+
+    /// Takes note of a chunk: its place in the grid of chunks, first byte and length, and the filters that it did not go through.
+    pub(super) fn add(&mut self, coords: &[u64], (offset, len): (u64, u64), left_out: u32) {
+        let number = self.number(coords);
+        self.places.get_or_insert_default().push(Place {
+            number,
+            offset,
+            len,
+            left_out,
+        });
+    }
+
+    /// Puts the chunks in order, of several of one place in the grid the first one.
+    pub(super) fn sort(&mut self) {
+        if let Some(places) = &mut self.places {
+            places.sort_by_key(|place| place.number);
+            places.dedup_by_key(|place| place.number);
+        }
+    }
+
+    /// First byte and length of every chunk that is listed, in C order.
+    pub(super) fn listed_bytes(&self) -> Vec<(u64, u64)> {
+        let places = self.places.iter().flatten();
+        places.map(|place| (place.offset, place.len)).collect()
+    }
+
     fn listing(
         most: u64,
         file: &hdf5::File,
@@ -200,6 +244,18 @@ impl Chunks {
         }
         let count = dataset.num_chunks().ok_or_else(unknown)?;
         if count as u64 > most {
+            return Ok(None);
+        }
+        // releases of the library list chunks in other places where a later dimension alone is unlimited, in the newer format
+        let space = dataset.space();
+        let most = space
+            .map_err(Refusal::library("ask for the shape"))?
+            .maxdims();
+        let is_later = most
+            .iter()
+            .position(Option::is_none)
+            .is_some_and(|axis| axis > 0);
+        if is_later && ffi::header_version(dataset)? > 1 {
             return Ok(None);
         }
         let mut places = Vec::with_capacity(count);

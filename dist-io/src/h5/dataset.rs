@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attribute::{AttributeValue, attributes, names as attribute_names, value};
 use super::chunk::{deflate_level, filter_names};
+use super::element::Stored;
 use super::metadata::Saved;
 use super::source::Opened;
 use super::together::{is_regular, names, refused};
@@ -135,7 +136,31 @@ pub fn inspect_hdf5(path: impl AsRef<Path>, key: &str) -> Result<DatasetInfo, Io
 impl Opened {
     /// What there is to know of it.
     pub(super) fn info(&self) -> Result<DatasetInfo, Refusal> {
-        let found = self.found.clone();
+        let members = if self.found.is_enumeration {
+            let ty = self.dataset.dtype();
+            types::members(&ty.map_err(Refusal::library("ask for the element type"))?)?
+        } else {
+            Vec::new()
+        };
+        let how = how(&self.dataset)?;
+        DatasetInfo::of(
+            self.found.clone(),
+            members,
+            (filter_names(&how)?, deflate_level(&how)?),
+            attributes(&self.dataset)?,
+        )
+    }
+}
+
+impl DatasetInfo {
+    /// What was found, with the names of an enumeration's codes, of filters and the level of deflate among them, and the attributes
+    /// that are the user's.
+    pub(super) fn of(
+        found: Found,
+        members: Vec<(String, i128)>,
+        (filters, deflate): (Vec<String>, Option<u8>),
+        attributes: BTreeMap<String, AttributeValue>,
+    ) -> Result<Self, Refusal> {
         let (saved, error) = match found.saved() {
             Ok(saved) => (Some(saved), None),
             Err(Refusal::NoDimData) => (None, None),
@@ -147,25 +172,20 @@ impl Opened {
             Some(saved) => (Some(saved.parts), saved.repairs),
             None => (None, Vec::new()),
         };
-        Ok(DatasetInfo {
+        Ok(Self {
             element: found.element()?,
             is_enumeration: found.is_enumeration,
-            members: if found.is_enumeration {
-                let ty = self.dataset.dtype();
-                types::members(&ty.map_err(Refusal::library("ask for the element type"))?)?
-            } else {
-                Vec::new()
-            },
+            members,
             shape: found.shape,
             byte_order: found.byte_order,
             storage: found.storage,
-            filters: filter_names(&how(&self.dataset)?)?,
-            deflate: deflate_level(&how(&self.dataset)?)?,
+            filters,
+            deflate,
             dim_data,
             dim_data_error: error,
             repairs,
             version,
-            attributes: attributes(&self.dataset)?,
+            attributes,
         })
     }
 }
@@ -184,6 +204,32 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// What was found; of elements that are not read, what they are.
+    pub(super) fn of(
+        shape: Vec<u64>,
+        stored: Result<Stored, String>,
+        storage: Storage,
+        dim_data: Option<Result<(String, String), String>>,
+    ) -> Self {
+        let mut found = Self {
+            shape,
+            element: String::new(),
+            byte_order: ByteOrder::NATIVE,
+            is_enumeration: false,
+            storage,
+            dim_data,
+        };
+        match stored {
+            Ok(stored) => {
+                found.element = stored.element.to_string();
+                found.byte_order = stored.byte_order;
+                found.is_enumeration = stored.is_enumeration;
+            }
+            Err(named) => found.element = named,
+        }
+        found
+    }
+
     pub(super) fn element(&self) -> Result<ElementType, Refusal> {
         let known = ElementType::ALL.into_iter();
         let element = known
@@ -273,14 +319,7 @@ pub(super) fn unread(dataset: &hdf5::Dataset, bytes: u64, item: usize) -> Result
         let version = version.unwrap_or_else(|| Err("no __version__ beside it".to_owned()));
         Ok((version?, text?))
     });
-    Ok(Found {
-        shape,
-        element: String::new(),
-        byte_order: ByteOrder::NATIVE,
-        is_enumeration: false,
-        storage,
-        dim_data,
-    })
+    Ok(Found::of(shape, Err(String::new()), storage, dim_data))
 }
 
 /// What an object is, under a name that exists; `None` where a link leads nowhere. One in another file is refused: what is

@@ -127,6 +127,16 @@ pub(super) fn stored(ty: &Datatype) -> Result<Stored, Refusal> {
     })
 }
 
+/// The element type of floating-point numbers of so many bytes in this format.
+pub(super) fn float(size: usize, format: FloatFormat) -> Option<ElementType> {
+    if size == 2 && format == BFLOAT16 {
+        return Some(ElementType::Bf16);
+    }
+    let known = [ElementType::F16, ElementType::F32, ElementType::F64];
+    let element = known.into_iter().find(|element| element.size() == size);
+    element.filter(|_| ieee(size) == Some(format))
+}
+
 /// Whether every bit of the type means what it means in memory here.
 fn is_ordinary(ty: &Datatype, element: ElementType) -> bool {
     match element {

@@ -401,6 +401,15 @@ pub(super) fn is_bit_field(ty: &Datatype) -> bool {
 
 /// Byte of the file at which the header of a dataset lies.
 pub(super) fn header_address(dataset: &Dataset) -> Result<u64, Refusal> {
+    Ok(object(dataset)?.addr)
+}
+
+/// Version of the format that the header of a dataset is in.
+pub(super) fn header_version(dataset: &Dataset) -> Result<u32, Refusal> {
+    Ok(object(dataset)?.hdr.version)
+}
+
+fn object(dataset: &Dataset) -> Result<H5O_info1_t, Refusal> {
     let id = dataset.id();
     let mut info = H5O_info1_t::default();
     let asked = sync(|| {
@@ -409,5 +418,5 @@ pub(super) fn header_address(dataset: &Dataset) -> Result<u64, Refusal> {
         h5check(unsafe { H5Oget_info1(id, &raw mut info) })
     });
     asked.map_err(Refusal::library("look at the dataset"))?;
-    Ok(info.addr)
+    Ok(info)
 }

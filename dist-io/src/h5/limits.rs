@@ -1,25 +1,37 @@
-//! [`Limits`]: what a file of unknown origin may ask for, checked before anything is done for it.
+//! [`Limits`]: files of unknown origin, read within limits and without the HDF5 library.
 
-use std::collections::HashSet;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use dap_protocol::{DistBuffer, Element, HostArray};
 use dist_comm::Communicator;
-use hdf5_metno as hdf5;
 
-use super::dataset::{how, opened, unread};
-use super::together::{by_rank_0, is_regular, same};
-use super::vds::sources_of;
-use super::{DatasetInfo, Refusal, Storage, Wanted, inspect_hdf5, load_hdf5, open};
+use super::array::{H5Array, open_within as array};
+use super::together::{names, refused};
+use super::tree::{H5Node, TreeFilter, open_within as node};
+use super::types::{Record, load_within as records};
+use super::vds::{Batches, batched};
+use super::verify::{Verified, verify_watched};
+use super::{DatasetInfo, FileSeries, Hdf5Reader, LoadHdf5, Refusal, Wanted, bare, file_series};
 use crate::IoError;
 
-/// What a file may ask for. Files of strangers can say anything of themselves: that a few bytes are a chunk of 4 GiB, that
-/// groups lie in each other without end, that a virtual dataset is made of any file that the reader may read.
+/// The mode for files of unknown origin: what such a file may ask for, and every call that reads, under its name.
 ///
-/// [`check`](Self::check) looks at a file as a whole and decodes nothing; [`inspect`](Self::inspect) and [`load`](Self::load) look
-/// at one dataset first. The HDF5 library itself reads the file's metadata: what is wrong there is left to it, and old releases
-/// of it are no guard against files made to break them.
+/// Files of strangers can say anything of themselves: that a few bytes are a chunk of 4 GiB, that groups lie in each other without
+/// end, that a virtual dataset is made of any file that the reader may read. And releases of the HDF5 library have errors of their
+/// own: damaged files make them hang, or write beyond their memory. So what is called here **never gives the file to the library**. The
+/// structures of the file are read by this crate, in safe code, byte by byte and within the limits.
+///
+/// # What holds
+/// Whatever bytes a file has, a call returns, with the elements or with an error: it does not panic, crash, or wait for ever, and asks for
+/// no memory beyond the limits. It opens no file but the one it is given, and the parts of a virtual dataset. Two things are not
+/// promised: that a file which somebody changes *while* it is read gives what it had before (ranks say [`Refusal::Changed`] where they
+/// notice), and that the elements are those which were saved, for which there is [`verify`](Self::verify).
+///
+/// # What is read
+/// All that [`load_hdf5`](crate::load_hdf5) reads by itself. Refused by name are what only the library reads, and forms of the format that are
+/// seldom met: filters other than shuffle, deflate, fletcher32 and lzf; external files, and links into other files; filtered links, drivers of their
+/// own, shared messages but named types, types more than 16 deep; virtual datasets but those of blocks that fill them up, of sources in one
+/// piece. What writes into a file (appending to it, assigning to a handle, [`repack`](crate::legate::repack)) is by the library, and for files that are trusted.
 ///
 /// ```
 /// use dap_protocol::{DimData, DimDict, DistBuffer, HostArray};
@@ -34,11 +46,11 @@ use crate::IoError;
 /// SaveHdf5::new(&path).key("zeros").deflate(9).save(&zeros, &comm)?; // 1 MiB in a file of some KB
 /// let refused = Limits::untrusted().load::<u8>(&path, Wanted::AsSaved, "zeros", &comm).unwrap_err();
 /// assert!(refused.to_string().contains("1048576 bytes of a chunk, allowed"));
-/// let trusted = Limits { times_file: None, ..Limits::untrusted() };
-/// assert_eq!(trusted.load::<u8>(&path, Wanted::AsSaved, "zeros", &comm)?, zeros);
+/// let larger = Limits { times_file: None, ..Limits::untrusted() };
+/// assert_eq!(larger.load::<u8>(&path, Wanted::AsSaved, "zeros", &comm)?, zeros);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Bytes of the elements of a dataset.
     pub bytes: u64,
@@ -47,9 +59,16 @@ pub struct Limits {
     /// Elements and chunks have at most so many times the bytes of the file, a virtual dataset of all its files; `None` where they
     /// may have more.
     pub times_file: Option<u64>,
+    /// Bytes of the file's structures that one call reads, those of the parts of a virtual dataset among them: groups, headers, attributes, and some 70 bytes for
+    /// each chunk. What is read twice counts twice. Memory for what is made of them is a small multiple of it.
+    pub metadata_bytes: u64,
+    /// Attributes of a dataset.
+    pub attributes: usize,
+    /// Bytes of the attributes of a dataset, names and values together, and 32 for each text.
+    pub attribute_bytes: u64,
     /// Groups in each other.
     pub depth: usize,
-    /// Datasets and groups of the file.
+    /// Datasets and groups of the file, and parts of a virtual dataset.
     pub datasets: usize,
     /// Dimensions of a dataset.
     pub dimensions: usize,
@@ -59,14 +78,17 @@ pub struct Limits {
 
 impl Limits {
     /// For files of strangers: no memory is asked for that is more than the file is long, nor more than 16 GiB (64 MiB for a
-    /// chunk), parts of virtual datasets lie in the file's folder or below it, at most 10,000 datasets and groups, 32 of them in
-    /// each other, and 32 dimensions.
+    /// chunk); 64 MiB of structures are read, for which there is memory beside; parts of virtual datasets lie in the file's folder or below it; at most 10,000 datasets and groups, 32 of
+    /// them in each other, 32 dimensions, and 4096 attributes of together 16 MiB.
     #[must_use]
     pub const fn untrusted() -> Self {
         Self {
             bytes: 16 << 30,
             chunk_bytes: 64 << 20,
             times_file: Some(1),
+            metadata_bytes: 64 << 20,
+            attributes: 4096,
+            attribute_bytes: 16 << 20,
             depth: 32,
             datasets: 10_000,
             dimensions: 32,
@@ -74,39 +96,72 @@ impl Limits {
         }
     }
 
-    /// Checks a file and all datasets in it. Local.
+    /// Checks a file and all datasets in it; decodes nothing. Local.
     ///
     /// # Errors
-    /// [`IoError::Hdf5`] with [`Refusal::Limit`] and the key of what is beyond a limit, or with what is wrong with the file.
+    /// [`IoError::Hdf5`] with [`Refusal::Limit`] and the key of what is beyond a limit, [`Refusal::Format`] and the byte where the file is damaged, or
+    /// with what else is wrong with the file.
     pub fn check(&self, path: impl AsRef<Path>) -> Result<(), IoError> {
         let path = path.as_ref();
         let mut key = String::new();
-        self.all(path, &mut key).map_err(|refusal| IoError::Hdf5 {
-            path: path.to_owned(),
-            key,
-            refusal: Box::new(refusal),
-        })
+        let checked = bare::opened(path, self, |bare| {
+            let each = bare.each(&mut |at, address| match bare.dataset_at(address) {
+                // there is nothing to read
+                Ok(_) | Err(Refusal::NullDataspace) => Ok(()),
+                Err(refusal) => Err((at.to_owned(), refusal)),
+            });
+            each.map_err(|(at, refusal)| {
+                key = at;
+                refusal
+            })
+        });
+        checked
+            .map(drop)
+            .map_err(|refusal| refused(path, &key, refusal))
     }
 
-    /// [`inspect_hdf5`] of a dataset that is within the limits. Local.
+    /// [`inspect_hdf5`](crate::inspect_hdf5). Local.
     ///
     /// # Errors
-    /// As [`inspect_hdf5`]; [`Refusal::Limit`].
+    /// As [`inspect_hdf5`](crate::inspect_hdf5); [`Refusal::Limit`], [`Refusal::Format`], [`Refusal::Untrusted`].
     pub fn inspect(&self, path: impl AsRef<Path>, key: &str) -> Result<DatasetInfo, IoError> {
         let path = path.as_ref();
-        self.named(path, key).map_err(|refusal| IoError::Hdf5 {
-            path: path.to_owned(),
-            key: key.to_owned(),
-            refusal: Box::new(refusal),
-        })?;
-        inspect_hdf5(path, key)
+        let inspect = || {
+            let names = names(key)?;
+            let (_, _, info) = bare::opened(path, self, |bare| bare.dataset(&names)?.info())?;
+            Ok(info)
+        };
+        inspect().map_err(|refusal| refused(path, key, refusal))
     }
 
-    /// [`load_hdf5`] of a dataset that is within the limits. Collective; equal paths, keys, limits and element types. Nobody may
-    /// change the file meanwhile.
+    /// [`datasets_hdf5`](crate::datasets_hdf5), all of which are within the limits. Local.
     ///
     /// # Errors
-    /// As [`load_hdf5`]; [`Refusal::Limit`].
+    /// As [`check`](Self::check).
+    pub fn datasets(&self, path: impl AsRef<Path>) -> Result<Vec<String>, IoError> {
+        let path = path.as_ref();
+        let mut key = String::new();
+        let listed = bare::opened(path, self, |bare| {
+            let mut keys = Vec::new();
+            let each = bare.each(&mut |at, _| {
+                keys.push(at.to_owned());
+                Ok(())
+            });
+            each.map_err(|(at, refusal)| {
+                key = at;
+                refusal
+            })?;
+            keys.sort_unstable();
+            Ok(keys)
+        });
+        let (_, _, keys) = listed.map_err(|refusal| refused(path, &key, refusal))?;
+        Ok(keys)
+    }
+
+    /// [`load_hdf5`](crate::load_hdf5); [`LoadHdf5::limits`] is this with other options. Collective; equal paths, keys, limits and element types.
+    ///
+    /// # Errors
+    /// As [`load_hdf5`](crate::load_hdf5); [`Refusal::Limit`], [`Refusal::Format`], [`Refusal::Untrusted`].
     pub fn load<'a, T: Element>(
         &self,
         path: impl AsRef<Path>,
@@ -114,177 +169,111 @@ impl Limits {
         key: &str,
         comm: &(impl Communicator + ?Sized),
     ) -> Result<DistBuffer<HostArray<T>>, IoError> {
-        let path = path.as_ref();
-        same(
-            comm,
-            &[
-                ("path", path.as_os_str().as_bytes()),
-                ("key", key.as_bytes()),
-                ("limits", format!("{self:?}").as_bytes()),
-            ],
-        )?;
-        by_rank_0(comm, path, key, || self.named(path, key))?;
-        load_hdf5(path, wanted, key, comm)
+        LoadHdf5::new(path)
+            .key(key)
+            .limits(*self)
+            .load(wanted, comm)
     }
 
-    /// Checks one dataset, by name.
-    fn named(&self, path: &Path, key: &str) -> Result<(), Refusal> {
-        let depth = key.split('/').filter(|name| !name.is_empty()).count();
-        within("depth of groups", depth as u64, self.depth as u64)?;
-        let (_file, dataset) = opened(path, key)?;
-        self.dataset(path, &dataset, &mut 0)
-    }
-
-    /// Checks a dataset, and the sources that it has if it is virtual, which are counted.
-    fn dataset(
+    /// [`from_file`](crate::legate::from_file). Collective; equal paths, keys, limits and element types.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_file<'a, T: Element>(
         &self,
-        path: &Path,
-        dataset: &hdf5::Dataset,
-        sources: &mut u64,
-    ) -> Result<(), Refusal> {
-        let file = is_regular(path)?.ok_or(Refusal::NotFound)?.len();
-        let ty = dataset.dtype();
-        let item = ty
-            .map_err(Refusal::library("ask for the element type"))?
-            .size();
-        let found = match unread(dataset, file, item) {
-            Err(Refusal::NullDataspace) => return Ok(()),
-            found => found?,
-        };
-        let bytes_of = |extents: &[u64]| {
-            let bytes = extents.iter();
-            bytes.fold(item as u64, |bytes, &extent| bytes.saturating_mul(extent))
-        };
-        let by_file = |limit: u64| match self.times_file {
-            Some(times) => limit.min(file.saturating_mul(times)),
-            None => limit,
-        };
-        let dimensions = found.shape.len() as u64;
-        within("dimensions", dimensions, self.dimensions as u64)?;
-        if let Storage::Chunked { chunk } = &found.storage {
-            let limit = self.chunk_bytes;
-            within("bytes of a chunk", bytes_of(chunk), by_file(limit))?;
-        }
-        if found.storage != Storage::Virtual {
-            return within(
-                "bytes of the elements",
-                bytes_of(&found.shape),
-                by_file(self.bytes),
-            );
-        }
-        let mut files: HashSet<Vec<u8>> = HashSet::new();
-        let mut bytes = file;
-        for source in sources_of(path, &how(dataset)?, &found.shape)? {
-            if !self.parts_elsewhere && !is_below(path, &source.file) {
-                return Err(Refusal::Limit {
-                    what: "parts in other folders".to_owned(),
-                    given: 1,
-                    allowed: 0,
-                });
-            }
-            if files.insert(source.file)
-                && let Ok(meta) = std::fs::metadata(&source.path)
-            {
-                bytes = bytes.saturating_add(meta.len());
-            }
-            *sources += 1;
-            within(
-                "sources of virtual datasets",
-                *sources,
-                self.datasets as u64,
-            )?;
-            // what cannot be opened is not read either
-            if let Ok((_file, dataset)) = opened(&source.path, &source.key) {
-                self.dataset(&source.path, &dataset, sources)?;
-            }
-        }
-        let limit = match self.times_file {
-            Some(times) => self.bytes.min(bytes.saturating_mul(times)),
-            None => self.bytes,
-        };
-        within("bytes of the elements", bytes_of(&found.shape), limit)
+        path: impl AsRef<Path>,
+        key: &str,
+        wanted: impl Into<Wanted<'a>>,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<DistBuffer<HostArray<T>>, IoError> {
+        self.load(path, wanted, key, comm)
     }
 
-    /// Checks all datasets; `at` is the one that is looked at.
-    fn all(&self, path: &Path, at: &mut String) -> Result<(), Refusal> {
-        is_regular(path)?.ok_or(Refusal::NotFound)?;
-        let file = open::to_read(path)?;
-        let own = file
-            .loc_info()
-            .map_err(Refusal::library("look at the file"))?;
-        let mut seen = HashSet::new();
-        let mut count = 0;
-        let mut waiting = vec![(String::new(), 0)];
-        while let Some((group, depth)) = waiting.pop() {
-            at.clone_from(&group);
-            within("depth of groups", depth, self.depth as u64)?;
-            let here = if group.is_empty() {
-                file.as_group()
-            } else {
-                file.group(&group)
-            };
-            let names = here.and_then(|group| group.member_names());
-            for name in names.map_err(Refusal::library("list a group"))? {
-                let name = format!("{group}/{name}");
-                at.clone_from(&name);
-                // a link that leads nowhere, and one into another file, is never followed
-                let Ok(info) = file.loc_info_by_name(&name) else {
-                    continue;
-                };
-                if info.fileno != own.fileno || !seen.insert(format!("{:?}", info.token)) {
-                    continue;
-                }
-                count += 1;
-                within("datasets and groups", count, self.datasets as u64)?;
-                if info.loc_type == hdf5::LocationType::Group {
-                    waiting.push((name, depth + 1));
-                } else if info.loc_type == hdf5::LocationType::Dataset {
-                    let dataset = file.dataset(&name);
-                    let dataset = dataset.map_err(Refusal::library("open the dataset"))?;
-                    self.dataset(path, &dataset, &mut 0)?;
-                }
-            }
-        }
-        Ok(())
+    /// [`from_file_batched`](crate::legate::from_file_batched). Local.
+    ///
+    /// # Errors
+    /// As [`from_file_batched`](crate::legate::from_file_batched) and [`load`](Self::load).
+    pub fn from_file_batched<T: Element>(
+        &self,
+        path: impl AsRef<Path>,
+        key: &str,
+        chunk_size: &[u64],
+    ) -> Result<Batches<T>, IoError> {
+        batched(path.as_ref(), key, chunk_size, Some(self))
     }
-}
 
-fn within(what: &str, given: u64, allowed: u64) -> Result<(), Refusal> {
-    if given <= allowed {
-        return Ok(());
+    /// [`load_hdf5_records`](crate::load_hdf5_records). Collective; equal paths, keys and limits.
+    ///
+    /// # Errors
+    /// As [`load_hdf5_records`](crate::load_hdf5_records) and [`load`](Self::load).
+    pub fn load_records<'a>(
+        &self,
+        path: impl AsRef<Path>,
+        wanted: impl Into<Wanted<'a>>,
+        key: &str,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<(Record, DistBuffer<HostArray<u8>>), IoError> {
+        records(path.as_ref(), wanted.into(), key, Some(self), comm)
     }
-    Err(Refusal::Limit {
-        what: what.to_owned(),
-        given,
-        allowed,
-    })
-}
 
-/// Where a part lies that a file names so.
-fn beside(path: &Path, part: &[u8]) -> PathBuf {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    folder.join(std::ffi::OsStr::from_bytes(part))
-}
+    /// [`open_dset`](crate::open_dset); whenever the handle reads, it is within the limits. Collective; equal paths, keys, limits and element types.
+    ///
+    /// # Errors
+    /// As [`open_dset`](crate::open_dset) and [`load`](Self::load). Assigning to the handle is [`Refusal::Untrusted`].
+    pub fn open_dset<'c, T: Element>(
+        &self,
+        path: impl AsRef<Path>,
+        key: &str,
+        comm: &'c dyn Communicator,
+    ) -> Result<H5Array<'c, T>, IoError> {
+        array(path.as_ref(), key, Some(*self), comm)
+    }
 
-/// Whether a part lies in the folder of the file that names it, or below it, links followed.
-fn is_below(path: &Path, part: &[u8]) -> bool {
-    let name = Path::new(std::ffi::OsStr::from_bytes(part));
-    if name == Path::new(".") {
-        return true; // the file itself
+    /// [`open_with`](crate::open_with); whenever a handle reads, it is within the limits. Collective; equal paths, keys, limits and filters.
+    ///
+    /// # Errors
+    /// As [`open_with`](crate::open_with) and [`open_dset`](Self::open_dset).
+    pub fn open<'c>(
+        &self,
+        path: impl AsRef<Path>,
+        key: &str,
+        filter: TreeFilter,
+        comm: &'c dyn Communicator,
+    ) -> Result<H5Node<'c>, IoError> {
+        node(path.as_ref(), key, (filter, Some(*self)), comm)
     }
-    let plain =
-        |component: Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
-    if !name.components().all(plain) {
-        return false;
+
+    /// [`Hdf5Reader::open`]. Local.
+    ///
+    /// # Errors
+    /// As [`Hdf5Reader::open`], [`Hdf5Reader::locate`] and [`load`](Self::load).
+    pub fn reader(&self, path: impl AsRef<Path>, key: &str) -> Result<Hdf5Reader, IoError> {
+        Hdf5Reader::within(path.as_ref(), key, self)
     }
-    let here = Path::new(".");
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let Ok(folder) = here.join(folder).canonicalize() else {
-        return false;
-    };
-    // one that is not there is not read either
-    match here.join(beside(path, part)).canonicalize() {
-        Ok(part) => part.starts_with(folder),
-        Err(_) => true,
+
+    /// [`verify`](crate::verify). Collective; equal paths, keys and limits.
+    ///
+    /// # Errors
+    /// As [`verify`](crate::verify) and [`load`](Self::load).
+    pub fn verify(
+        &self,
+        path: impl AsRef<Path>,
+        key: &str,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<Verified, IoError> {
+        verify_watched(path.as_ref(), key, Some(self), comm, &mut |_| Ok(()))
+    }
+
+    /// [`file_series`](crate::file_series), every file of which is read within the limits. Collective; equal patterns, keys and limits.
+    ///
+    /// # Errors
+    /// As [`file_series`](crate::file_series); of its files as [`open_dset`](Self::open_dset).
+    pub fn file_series<'c>(
+        &self,
+        pattern: impl AsRef<Path>,
+        key: &str,
+        comm: &'c dyn Communicator,
+    ) -> Result<FileSeries<'c>, IoError> {
+        Ok(file_series(pattern, key, comm)?.within(*self))
     }
 }

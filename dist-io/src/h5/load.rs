@@ -12,8 +12,10 @@ use super::dataset::Found;
 #[cfg(feature = "hdf5-mpio")]
 use super::mpio;
 use super::source::{Source, TURNS, is_changed};
+#[cfg(feature = "hdf5-mpio")]
+use super::together::refused;
 use super::together::same;
-use super::{DEFAULT_KEY, Refusal, Way, metadata};
+use super::{DEFAULT_KEY, Limits, Refusal, Way, metadata};
 use crate::execute::{room, zeroed};
 use crate::{IoError, IoReport};
 
@@ -129,6 +131,7 @@ pub struct LoadHdf5 {
     key: String,
     codes: bool,
     way: Way,
+    limits: Option<Limits>,
 }
 
 impl LoadHdf5 {
@@ -139,6 +142,7 @@ impl LoadHdf5 {
             key: DEFAULT_KEY.to_owned(),
             codes: false,
             way: Way::default(),
+            limits: None,
         }
     }
 
@@ -157,6 +161,12 @@ impl LoadHdf5 {
     /// Who moves the elements. Those of a virtual dataset lie in other files, which the ranks read without the library.
     pub fn way(mut self, way: Way) -> Self {
         self.way = way;
+        self
+    }
+
+    /// From a file of unknown origin, which is read within these limits and without the HDF5 library.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
         self
     }
 
@@ -271,15 +281,22 @@ impl LoadHdf5 {
                 ("kind of part", wanted.kind().as_bytes()),
                 ("kind of elements", elements),
                 ("way", self.way.to_string().as_bytes()),
+                ("limits", format!("{:?}", self.limits).as_bytes()),
             ],
         )?;
         #[cfg(feature = "hdf5-mpio")]
         if self.way == Way::Mpio {
             mpio::check(comm)?;
+            if self.limits.is_some() {
+                let refusal = Refusal::Untrusted {
+                    what: "collective transfers by the HDF5 library".to_owned(),
+                };
+                return Err(refused(path, key, refusal));
+            }
         }
         let mut turn = 1;
         loop {
-            let source = Source::open(comm, path, key)?;
+            let source = Source::open(comm, path, key, self.limits.as_ref())?;
             match load(&source) {
                 Err(error) if is_changed(&error) && turn < TURNS => turn += 1,
                 outcome => return outcome,

@@ -62,6 +62,18 @@ pub(super) fn lock_alone(file: &File, message: &str) -> Result<bool, Refusal> {
     Ok(true)
 }
 
+/// Locks a file that is read without the library, as the library would: others may read it too. The lock goes with the file.
+pub(super) fn share(file: &File) -> Result<(), Refusal> {
+    match flock(file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => Err(Refusal::Locked {
+            message: "another program has it open to write".to_owned(),
+        }),
+        // a file system without locks
+        Ok(()) | Err(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+        Err(error) => Err(Refusal::os("lock")(error.into())),
+    }
+}
+
 /// What is as long as this begins at a whole page, in files that this crate writes: pages are then moved as a whole, by way of the page
 /// cache or past it.
 const LONG: u64 = 64 << 10;

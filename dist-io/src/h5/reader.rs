@@ -9,7 +9,7 @@ use dist_comm::SingleComm;
 
 use super::source::{Opened, Source};
 use super::together::refused;
-use super::{DatasetInfo, Wanted, Way};
+use super::{DatasetInfo, Limits, Refusal, Wanted, Way};
 use crate::IoError;
 
 /// A dataset of an HDF5 file that stays open, and is read piece by piece. Local: one rank, or a program without ranks.
@@ -36,7 +36,8 @@ use crate::IoError;
 pub struct Hdf5Reader {
     path: PathBuf,
     key: String,
-    opened: Opened,
+    /// As the library has it open; `None` where its elements were found without it.
+    opened: Option<Opened>,
     info: DatasetInfo,
     threads: Option<NonZero<usize>>,
     /// Where its elements are, once somebody asks.
@@ -58,10 +59,25 @@ impl Hdf5Reader {
         Ok(Self {
             path: path.to_owned(),
             key: key.to_owned(),
-            opened,
+            opened: Some(opened),
             info,
             threads: None,
             source: OnceLock::new(),
+        })
+    }
+
+    /// As [`open`](Self::open), of a file of unknown origin: within these limits, and without the library. Its elements are
+    /// located at once.
+    pub(super) fn within(path: &Path, key: &str, limits: &Limits) -> Result<Self, IoError> {
+        let source = Source::alone(path, key, Some(limits))?;
+        let info = limits.inspect(path, key)?;
+        Ok(Self {
+            path: path.to_owned(),
+            key: key.to_owned(),
+            opened: None,
+            info,
+            threads: None,
+            source: OnceLock::from(source),
         })
     }
 
@@ -70,7 +86,9 @@ impl Hdf5Reader {
     #[must_use]
     pub fn threads(mut self, threads: NonZero<usize>) -> Self {
         self.threads = Some(threads);
-        self.source = OnceLock::new();
+        if let Some(source) = self.source.get_mut() {
+            source.threads = Some(threads);
+        }
         self
     }
 
@@ -93,7 +111,11 @@ impl Hdf5Reader {
         if let Some(source) = self.source.get() {
             return Ok(source);
         }
-        let located = || Ok((self.opened.try_clone()?, self.opened.contents()?));
+        let opened = self.opened.as_ref().ok_or(Refusal::NotFound);
+        let located = || {
+            let opened = opened?;
+            Ok((opened.try_clone()?, opened.contents()?))
+        };
         let located = located().map_err(|refusal| refused(&self.path, &self.key, refusal));
         let (opened, contents) = located?;
         let mut source = Source::of(&self.path, &self.key, opened, contents)?;

@@ -224,6 +224,20 @@ pub enum Refusal {
         /// Elements of the dataset.
         size: u64,
     },
+    /// Bytes that are not what the file format has there.
+    #[error("byte {at} of the file: {message}")]
+    Format {
+        /// The byte.
+        at: u64,
+        /// What is wrong.
+        message: String,
+    },
+    /// What is not done with files of unknown origin ([`Limits`](crate::Limits)).
+    #[error("not with files of unknown origin: {what}")]
+    Untrusted {
+        /// What the file has, or what was asked for.
+        what: String,
+    },
     /// More than the reader allows a file to ask for.
     #[error("{given} {what}, allowed: {allowed}")]
     Limit {

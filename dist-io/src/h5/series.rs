@@ -8,9 +8,9 @@ use dap_protocol::{DistBuffer, Element, HostArray};
 use dist_comm::Communicator;
 use serde::{Deserialize, Serialize};
 
-use super::array::{H5Array, open_dset};
+use super::array::{H5Array, open_within};
 use super::together::{by_rank_0, same};
-use super::{Refusal, SeriesRefusal};
+use super::{Limits, Refusal, SeriesRefusal};
 use crate::IoError;
 use crate::publish::directory;
 
@@ -25,6 +25,7 @@ pub struct FileSeries<'c> {
     key: String,
     steps: Vec<u64>,
     files: Vec<String>,
+    limits: Option<Limits>,
 }
 
 impl std::fmt::Debug for FileSeries<'_> {
@@ -90,6 +91,7 @@ pub fn file_series<'c>(
         key: key.to_owned(),
         steps: found.steps,
         files: found.files,
+        limits: None,
     })
 }
 
@@ -138,6 +140,13 @@ fn find(pattern: &Path) -> Result<Found, Refusal> {
 }
 
 impl<'c> FileSeries<'c> {
+    /// The same files, of unknown origin: they are read within these limits and without the library.
+    #[must_use]
+    pub(super) fn within(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
     /// The numbers of the steps, ascending.
     #[must_use]
     pub fn steps(&self) -> &[u64] {
@@ -154,7 +163,7 @@ impl<'c> FileSeries<'c> {
     /// Opens the dataset of a step as a lazy array, with its attributes. Collective; equal steps.
     ///
     /// # Errors
-    /// As [`open_dset`]; [`IoError::Hdf5`] with [`SeriesRefusal::Pattern`] when there is no such step.
+    /// As [`open_dset`](crate::open_dset); [`IoError::Hdf5`] with [`SeriesRefusal::Pattern`] when there is no such step.
     pub fn open<T: Element>(&self, step: u64) -> Result<H5Array<'c, T>, IoError> {
         same(self.comm, &[("step", step.to_string().as_bytes())])?;
         let key = self.key.replace(STEP, &step.to_string());
@@ -167,7 +176,7 @@ impl<'c> FileSeries<'c> {
                 })),
             });
         };
-        open_dset(path, &key, self.comm)
+        open_within(&path, &key, self.limits, self.comm)
     }
 
     /// Loads the parts of these steps, in the order given. Collective; equal steps.

@@ -23,7 +23,7 @@ use super::dataset::{Found, describe, how, walk};
 use super::mpio;
 use super::together::{by_rank_0, is_regular, names, refusal, refused, settle};
 use super::vds::{Block, Mosaic, MosaicFile, Nesting, Piece, Tiles, parts_of};
-use super::{ByteOrder, Refusal, Storage, Way, ffi, open};
+use super::{ByteOrder, Limits, Refusal, Storage, Way, bare, ffi, open};
 use crate::execute::{NO_EXCHANGE, exchange, room};
 use crate::identity::Identity;
 use crate::{Direction, FileLayout, IoError, IoPlan, IoReport, Strategy, read_elements};
@@ -152,14 +152,14 @@ impl Opened {
 }
 
 /// What is read of how elements may be stored.
-const READ: &str = "in one piece, in chunks, compact, and virtual";
+pub(super) const READ: &str = "in one piece, in chunks, compact, and virtual";
 
 /// Opens a file and looks at it, again where it was replaced or written to meanwhile.
 ///
 /// Rows that a series appends meanwhile do not disturb what is found, but they may disturb the finding: the library takes no
 /// address behind the end that the file had when it was opened, nor a header that is being written. So what is wrong is wrong when
 /// it is found twice in a file that stayed as it was.
-fn steady<T>(
+pub(super) fn steady<T>(
     path: &Path,
     mut look: impl FnMut(File, Identity) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
@@ -247,17 +247,18 @@ struct Told {
 }
 
 impl Source {
-    /// Looks a dataset up by rank 0, and opens the file on all ranks; each makes sure that it has the one that was looked at.
-    /// Collective; equal paths and keys, and errors that are the same on every rank.
+    /// Looks a dataset up by rank 0, without the library where there are limits, and opens the file on all ranks; each makes sure
+    /// that it has the one that was looked at. Collective; equal paths, keys and limits, and errors that are the same on every rank.
     pub(super) fn open(
         comm: &(impl Communicator + ?Sized),
         path: &Path,
         key: &str,
+        limits: Option<&Limits>,
     ) -> Result<Self, IoError> {
         let mut turn = 1;
         let mut before = None;
         loop {
-            match Self::turn(comm, path, key, &mut before) {
+            match Self::turn(comm, path, key, limits, &mut before) {
                 Err(error) if is_changed(&error) && turn < TURNS => turn += 1,
                 outcome => return outcome,
             }
@@ -269,28 +270,25 @@ impl Source {
         comm: &(impl Communicator + ?Sized),
         path: &Path,
         key: &str,
+        limits: Option<&Limits>,
         before: &mut Option<(Identity, Option<Identity>)>,
     ) -> Result<Self, IoError> {
         let mut own = None;
         let told = by_rank_0(comm, path, key, || {
-            let (opened, contents) = Opened::look_up(path, key)?;
+            let ((file, identity, library), found, contents) = looked_up(path, key, limits)?;
             let told = Told {
-                identity: opened.identity,
-                held: format!(
-                    "/proc/{}/fd/{}",
-                    std::process::id(),
-                    opened.file.as_raw_fd()
-                ),
-                found: opened.found.clone(),
+                identity,
+                held: format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()),
+                found,
                 contents,
             };
-            own = Some(opened);
+            own = Some((file, identity, library));
             Ok(told)
         })?;
         let by_library =
             matches!(&told.contents, Contents::Chunks(chunks) if chunks.needs_library());
         let opened = match own {
-            Some(opened) => Ok(held(opened)),
+            Some(held) => Ok(held),
             None if by_library => Opened::new(path, key).map(held),
             None => {
                 let held = Path::new(&told.held);
@@ -320,11 +318,12 @@ impl Source {
         Self::new(path, key, (file, library), told.found, told.contents)
     }
 
-    /// Looks a dataset up. Local.
-    pub(super) fn alone(path: &Path, key: &str) -> Result<Self, IoError> {
-        let looked_up = Opened::look_up(path, key);
-        let (opened, contents) = looked_up.map_err(|refusal| refused(path, key, refusal))?;
-        Self::of(path, key, opened, contents)
+    /// Looks a dataset up, without the library where there are limits. Local.
+    pub(super) fn alone(path: &Path, key: &str, limits: Option<&Limits>) -> Result<Self, IoError> {
+        let looked_up = looked_up(path, key, limits);
+        let (held, found, contents) = looked_up.map_err(|refusal| refused(path, key, refusal))?;
+        let (file, _, library) = held;
+        Self::new(path, key, (file, library), found, contents)
     }
 
     /// A dataset that was looked up. Local.
@@ -608,6 +607,26 @@ impl Source {
 }
 
 type HeldFiles = (File, Identity, Option<(hdf5::Dataset, hdf5::File)>);
+
+/// Looks a dataset up: by the library, or without it where there are limits.
+fn looked_up(
+    path: &Path,
+    key: &str,
+    limits: Option<&Limits>,
+) -> Result<(HeldFiles, Found, Contents), Refusal> {
+    let Some(limits) = limits else {
+        let (opened, contents) = Opened::look_up(path, key)?;
+        let found = opened.found.clone();
+        return Ok((held(opened), found, contents));
+    };
+    let names = names(key)?;
+    let (file, identity, (found, contents)) = bare::opened(path, limits, |bare| {
+        let dataset = bare.dataset(&names)?;
+        let contents = bare.contents(&dataset)?;
+        Ok((dataset.found, contents))
+    })?;
+    Ok(((file, identity, None), found, contents))
+}
 
 fn held(opened: Opened) -> HeldFiles {
     let library = Some((opened.dataset, opened.library));

@@ -1,6 +1,7 @@
 //! [`open`]: a file, a group or a dataset; a group is a [`Tree`] of lazy arrays.
 
 mod assign;
+mod unknown;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::array::{H5Any, Handle, HostBytes, Looked, each_piece, look};
 use super::dataset::{describe, kind_at, walk};
 use super::together::{by_rank_0, is_regular, names, same};
-use super::{HandleRefusal, Refusal, open as file};
+use super::{HandleRefusal, Limits, Refusal, open as file};
 use crate::IoError;
 use crate::layout::shape_text;
 
@@ -143,19 +144,33 @@ pub fn open_with<'c>(
     filter: TreeFilter,
     comm: &'c dyn Communicator,
 ) -> Result<H5Node<'c>, IoError> {
-    let path = path.as_ref();
+    open_within(path.as_ref(), key, (filter, None), comm)
+}
+
+/// As [`open_with`], without the library where there are limits.
+pub(super) fn open_within<'c>(
+    path: &Path,
+    key: &str,
+    (filter, limits): (TreeFilter, Option<Limits>),
+    comm: &'c dyn Communicator,
+) -> Result<H5Node<'c>, IoError> {
     same(
         comm,
         &[
             ("path", path.as_os_str().as_bytes()),
             ("key", key.as_bytes()),
             ("filter", format!("{filter:?}").as_bytes()),
+            ("limits", format!("{limits:?}").as_bytes()),
         ],
     )?;
     let key = key.trim_matches('/');
-    match by_rank_0(comm, path, key, || find(path, key, filter))? {
+    let find = || match &limits {
+        Some(limits) => unknown::find_within(path, key, filter, limits),
+        None => find(path, key, filter),
+    };
+    match by_rank_0(comm, path, key, find)? {
         Opened::Dataset(looked) => {
-            let handle = Handle::of(path, key, *looked, comm)?;
+            let handle = Handle::of(path, key, *looked, limits, comm)?;
             Ok(H5Node::Array(H5Any { handle }))
         }
         Opened::Group {
@@ -170,7 +185,7 @@ pub fn open_with<'c>(
                 } else {
                     format!("{key}/{name}")
                 };
-                let handle = Handle::of(path, &whole, looked, comm)?;
+                let handle = Handle::of(path, &whole, looked, limits, comm)?;
                 members.insert(name, H5Any { handle });
             }
             Ok(H5Node::Tree(Tree {

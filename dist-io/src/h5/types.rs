@@ -10,12 +10,13 @@ use hdf5_metno::Datatype;
 use hdf5_metno::types::TypeDescriptor;
 
 use self::ffi::Class;
+pub(super) use self::record::load_within;
 pub use self::record::{Field, FieldType, Record, load_hdf5_records};
 use super::attribute::decoded;
 use super::{ByteOrder, Refusal, element};
 
 /// How deep a type may lie in others, and how many members it may have in all.
-const DEPTH: usize = 16;
+pub(super) const DEPTH: usize = 16;
 const MEMBERS: u32 = 1 << 16;
 
 /// The safe crate's description of a number or a text; `None` for types made of others: of these it reads names that are no UTF-8

@@ -29,8 +29,12 @@ mod to_file;
 mod write;
 mod writer;
 
+pub(super) use batched::batched;
 pub(super) use block::Block;
-pub(super) use look_up::{Nesting, part_files, parts_of, sources_of};
+pub(super) use ffi::{Blocks, Mapping, Selected};
+pub(super) use look_up::{
+    Nesting, Seen, is_below, part_file, part_files, parts_of, save_in, seen_parts,
+};
 pub(super) use mosaic::{Mosaic, MosaicFile, Piece};
 pub(super) use place::retired_with;
 pub(super) use tiles::Tiles;

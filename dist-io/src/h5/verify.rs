@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::attribute::{AttributeNumbers, AttributeValue, attach, names, value};
 use super::dataset::{Found, opened, unread};
-use super::source::Opened;
-use super::together::{by_rank_0, is_regular, same, settle};
+use super::source::{Contents, Opened};
+use super::together::{by_rank_0, is_regular, names as names_of, same, settle};
 use super::vds::part_files;
-use super::{Refusal, Storage, append, open};
+use super::{Limits, Refusal, Storage, append, bare, open};
 use crate::IoError;
 
 /// The attribute that holds the sums, and that which says of what they are.
@@ -82,13 +82,14 @@ pub fn verify(
     key: &str,
     comm: &(impl Communicator + ?Sized),
 ) -> Result<Verified, IoError> {
-    verify_watched(path.as_ref(), key, comm, &mut |_| Ok(()))
+    verify_watched(path.as_ref(), key, None, comm, &mut |_| Ok(()))
 }
 
-/// As [`verify`]; `watch` is told of bytes that were read, and may end it.
+/// As [`verify`], without the library where there are limits; `watch` is told of bytes that were read, and may end it.
 pub(crate) fn verify_watched(
     path: &Path,
     key: &str,
+    limits: Option<&Limits>,
     comm: &(impl Communicator + ?Sized),
     watch: &mut dyn FnMut(u64) -> Result<(), Refusal>,
 ) -> Result<Verified, IoError> {
@@ -97,9 +98,13 @@ pub(crate) fn verify_watched(
         &[
             ("path", path.as_os_str().as_bytes()),
             ("key", key.as_bytes()),
+            ("limits", format!("{limits:?}").as_bytes()),
         ],
     )?;
     let all = by_rank_0(comm, path, key, || {
+        if let Some(limits) = limits {
+            return within(path, key, limits);
+        }
         let (_file, dataset) = opened(path, key)?;
         if kept_of(&dataset)? != Of::Parts {
             return Ok(vec![Summed::new(path, None, &dataset)?]);
@@ -124,6 +129,31 @@ pub(crate) fn verify_watched(
         bytes: all.iter().sum(),
         sums: count,
     })
+}
+
+/// The sums of a dataset of a file of unknown origin, or of its parts. Local.
+fn within(path: &Path, key: &str, limits: &Limits) -> Result<Vec<Summed>, Refusal> {
+    let names = names_of(key)?;
+    let (_, _, all) = bare::opened(path, limits, |bare| {
+        let dataset = bare.dataset(&names)?;
+        if of_text(dataset.attribute(OF))? != Of::Parts {
+            return Ok(vec![Summed::within(path, None, bare, &dataset)?]);
+        }
+        let contents = bare.contents(&dataset)?;
+        let summed = part_files(&contents).into_iter().map(|(file, key)| {
+            let name = file.display().to_string();
+            let summed = names_of(&key).and_then(|names| {
+                let (_, _, summed) = bare.opened_beside(&file, |bare| {
+                    let dataset = bare.dataset(&names)?;
+                    Summed::within(&file, Some(name.clone()), bare, &dataset)
+                })?;
+                Ok(summed)
+            });
+            summed.map_err(|refusal| of_part(Some(&name), refusal))
+        });
+        summed.collect()
+    })?;
+    Ok(all)
 }
 
 /// Compares some of the sums of files, counted through, with what is in them; the bytes that were read. Local.
@@ -172,22 +202,31 @@ impl Summed {
         part: Option<String>,
         dataset: &hdf5_metno::Dataset,
     ) -> Result<Self, Refusal> {
-        let of = kept_of(dataset)?;
-        let Ok(AttributeValue::Array {
-            values: AttributeNumbers::Unsigned(kept),
-            ..
-        }) = value(dataset, SUMS)
-        else {
-            return Err(Refusal::NoChecksums);
+        let (of, kept) = kept(value(dataset, SUMS).ok(), value(dataset, OF).ok())?;
+        let (segments, kept) = matching(Segments::new(path, dataset, of)?, kept)?;
+        Ok(Self {
+            file: path.as_os_str().as_bytes().to_vec(),
+            part,
+            segments,
+            kept,
+        })
+    }
+
+    /// The same of a dataset of a file of unknown origin.
+    fn within(
+        path: &Path,
+        part: Option<String>,
+        bare: &bare::Bare<'_>,
+        dataset: &bare::Dataset,
+    ) -> Result<Self, Refusal> {
+        let attribute = |name| dataset.attribute(name).cloned();
+        let (of, kept) = kept(attribute(SUMS), attribute(OF))?;
+        let places = || match bare.contents(dataset)? {
+            Contents::Chunks(chunks) => Ok(chunks.listed_bytes()),
+            _ => Err(Refusal::NoChecksums),
         };
-        let segments = Segments::new(path, dataset, of)?;
-        if segments.count() != kept.len() as u64 {
-            return Err(Refusal::Damaged {
-                from: 0,
-                to: 0,
-                message: format!("{} sums of {} pieces", kept.len(), segments.count()),
-            });
-        }
+        let found = (&dataset.found, dataset.item() as u64);
+        let (segments, kept) = matching(Segments::of(found, of, places)?, kept)?;
         Ok(Self {
             file: path.as_os_str().as_bytes().to_vec(),
             part,
@@ -230,9 +269,14 @@ impl Summed {
 
 /// What a dataset says that its sums are of.
 fn kept_of(dataset: &hdf5_metno::Dataset) -> Result<Of, Refusal> {
-    match value(dataset, OF) {
-        Ok(AttributeValue::Text(text)) => {
-            serde_json::from_str(&text).map_err(|_| Refusal::NoChecksums)
+    of_text(value(dataset, OF).ok().as_ref())
+}
+
+/// What an attribute says that sums are of.
+fn of_text(of: Option<&AttributeValue>) -> Result<Of, Refusal> {
+    match of {
+        Some(AttributeValue::Text(text)) => {
+            serde_json::from_str(text).map_err(|_| Refusal::NoChecksums)
         }
         _ => Err(Refusal::NoChecksums),
     }
@@ -284,6 +328,36 @@ fn attach_sums(path: &Path, key: &str, segments: &Segments, sums: &[u32]) -> Res
     attach(&dataset, OF, &AttributeValue::Text(segments.of.text()))?;
     drop(dataset);
     file.close().map_err(Refusal::library("close the file"))
+}
+
+/// What the sums are of, and the sums, as the attributes have them.
+fn kept(
+    sums: Option<AttributeValue>,
+    of: Option<AttributeValue>,
+) -> Result<(Of, Vec<u64>), Refusal> {
+    let (
+        Some(AttributeValue::Array {
+            values: AttributeNumbers::Unsigned(kept),
+            ..
+        }),
+        of,
+    ) = (sums, of)
+    else {
+        return Err(Refusal::NoChecksums);
+    };
+    Ok((of_text(of.as_ref())?, kept))
+}
+
+/// Segments and their sums, of which there are as many.
+fn matching(segments: Segments, kept: Vec<u64>) -> Result<(Segments, Vec<u64>), Refusal> {
+    if segments.count() == kept.len() as u64 {
+        return Ok((segments, kept));
+    }
+    Err(Refusal::Damaged {
+        from: 0,
+        to: 0,
+        message: format!("{} sums of {} pieces", kept.len(), segments.count()),
+    })
 }
 
 /// Keeps the checksums of a dataset with it, in a file that nobody else knows of yet. Collective; `pending` is known to rank 0,
@@ -367,6 +441,15 @@ struct Segments {
 impl Segments {
     fn new(path: &Path, dataset: &hdf5_metno::Dataset, of: Of) -> Result<Self, Refusal> {
         let (found, item) = looked_at(path, dataset)?;
+        Self::of((&found, item), of, || append::places(path, dataset))
+    }
+
+    /// Those of a dataset of elements of `item` bytes, whose chunks lie at `places`.
+    fn of(
+        (found, item): (&Found, u64),
+        of: Of,
+        places: impl FnOnce() -> Result<Vec<(u64, u64)>, Refusal>,
+    ) -> Result<Self, Refusal> {
         let places = match (&found.storage, of) {
             (_, Of::BytesOfPiece(0) | Of::ChunksTogether(0)) => return Err(Refusal::NoChecksums),
             (Storage::Contiguous { offset: None }, Of::BytesOfPiece(_)) => Vec::new(),
@@ -378,7 +461,7 @@ impl Segments {
                     .fold(item, |n, &extent| n.saturating_mul(extent));
                 vec![(found.offset("in one piece")?, bytes)]
             }
-            (Storage::Chunked { .. }, Of::ChunksTogether(_)) => append::places(path, dataset)?,
+            (Storage::Chunked { .. }, Of::ChunksTogether(_)) => places()?,
             _ => return Err(Refusal::NoChecksums),
         };
         Ok(Self { of, places })

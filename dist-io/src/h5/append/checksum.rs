@@ -1,7 +1,7 @@
 //! The checksum of metadata in HDF5 files.
 
 /// The checksum of metadata: Bob Jenkins' `lookup3`, with 0 to begin with.
-pub(super) fn checksum(bytes: &[u8]) -> u32 {
+pub(in crate::h5) fn checksum(bytes: &[u8]) -> u32 {
     // the length is taken modulo 2³²
     #[expect(clippy::cast_possible_truncation, reason = "so it is defined")]
     let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);

@@ -16,8 +16,8 @@ use super::written::{self, State};
 use crate::h5::attribute::{AttributeValue, attributes};
 use crate::h5::dataset::Found;
 use crate::h5::source::Opened;
-use crate::h5::together::{by_rank_0, refused, same};
-use crate::h5::{HandleRefusal, Refusal, Storage, metadata};
+use crate::h5::together::{by_rank_0, names, refused, same};
+use crate::h5::{HandleRefusal, Limits, Refusal, Storage, bare, metadata};
 use crate::layout::shape_text;
 use crate::plan::window::Window;
 use crate::{FileLayout, IoError};
@@ -30,6 +30,8 @@ pub(in crate::h5) struct Dataset {
     pub(in crate::h5) found: Found,
     pub(in crate::h5) element: ElementType,
     pub(in crate::h5) attributes: BTreeMap<String, AttributeValue>,
+    /// Within which it is read, without the library.
+    pub(in crate::h5) limits: Option<Limits>,
 }
 
 /// A handle of any element type.
@@ -45,7 +47,7 @@ pub(in crate::h5) struct Handle<'c> {
 #[derive(Serialize, Deserialize)]
 pub(in crate::h5) struct Looked {
     found: Found,
-    attributes: Vec<(String, Sent)>,
+    attributes: BTreeMap<String, AttributeValue>,
 }
 
 /// How elements may be stored that are read.
@@ -70,31 +72,23 @@ impl Looked {
     }
 }
 
-/// An attribute as it is sent: numbers as their bits, which no text has to carry.
-#[derive(Serialize, Deserialize)]
-enum Sent {
-    Real(u64),
-    Other(AttributeValue),
-}
-
 /// Looks a dataset up that is open. By rank 0.
 pub(in crate::h5) fn look(found: Found, dataset: &hdf5_metno::Dataset) -> Result<Looked, Refusal> {
-    let sent = |value| match value {
-        AttributeValue::Real(number) => Sent::Real(number.to_bits()),
-        other => Sent::Other(other),
-    };
-    let all = attributes(dataset)?.into_iter();
-    Ok(Looked {
-        found,
-        attributes: all.map(|(name, value)| (name, sent(value))).collect(),
-    })
+    Ok(Looked::of(found, attributes(dataset)?))
+}
+
+impl Looked {
+    pub(in crate::h5) fn of(found: Found, attributes: BTreeMap<String, AttributeValue>) -> Self {
+        Self { found, attributes }
+    }
 }
 
 impl<'c> Handle<'c> {
-    /// Opens a dataset, all of it, every dimension distributed. Collective.
+    /// Opens a dataset, all of it, every dimension distributed; without the library where there are limits. Collective.
     pub(in crate::h5) fn open(
         path: &Path,
         key: &str,
+        limits: Option<Limits>,
         comm: &'c dyn Communicator,
     ) -> Result<Self, IoError> {
         same(
@@ -102,13 +96,19 @@ impl<'c> Handle<'c> {
             &[
                 ("path", path.as_os_str().as_bytes()),
                 ("key", key.as_bytes()),
+                ("limits", format!("{limits:?}").as_bytes()),
             ],
         )?;
         let looked = by_rank_0(comm, path, key, || {
-            let opened = Opened::new(path, key)?;
-            look(opened.found.clone(), &opened.dataset)
+            let Some(limits) = &limits else {
+                let opened = Opened::new(path, key)?;
+                return look(opened.found.clone(), &opened.dataset);
+            };
+            let names = names(key)?;
+            let (_, _, dataset) = bare::opened(path, limits, |bare| bare.dataset(&names))?;
+            Ok(Looked::of(dataset.found.clone(), dataset.attributes()))
         })?;
-        Self::of(path, key, looked, comm)
+        Self::of(path, key, looked, limits, comm)
     }
 
     /// The handle of a dataset that was looked up. Local.
@@ -116,14 +116,10 @@ impl<'c> Handle<'c> {
         path: &Path,
         key: &str,
         looked: Looked,
+        limits: Option<Limits>,
         comm: &'c dyn Communicator,
     ) -> Result<Self, IoError> {
         let Looked { found, attributes } = looked;
-        let received = |(name, value)| match value {
-            Sent::Real(bits) => (name, AttributeValue::Real(f64::from_bits(bits))),
-            Sent::Other(value) => (name, value),
-        };
-        let attributes = attributes.into_iter().map(received).collect();
         let refused = |refusal| refused(path, key, refusal);
         let element = found.element().map_err(refused)?;
         if found.is_enumeration {
@@ -141,8 +137,19 @@ impl<'c> Handle<'c> {
                 found,
                 element,
                 attributes,
+                limits,
             }),
         })
+    }
+
+    /// Refuses to write into a file of unknown origin, which the library would do.
+    pub(in crate::h5) fn writable(&self) -> Result<(), IoError> {
+        match self.dataset.limits {
+            None => Ok(()),
+            Some(_) => Err(self.refused(Refusal::Untrusted {
+                what: "assigning to it".to_owned(),
+            })),
+        }
     }
 
     pub(in crate::h5) fn refused(&self, refusal: Refusal) -> IoError {

@@ -184,7 +184,9 @@ fn begin<T: Element>(
     let (rank, element) = (comm.rank(), handle.dataset.element);
     handle.same()?;
     let before = handle.state();
-    let mut source = Source::open(comm, &handle.dataset.path, &handle.dataset.key)?;
+    let dataset = &handle.dataset;
+    let limits = dataset.limits.as_ref();
+    let mut source = Source::open(comm, &dataset.path, &dataset.key, limits)?;
     handle.unchanged(&source.found)?;
     source.threads = NonZero::new(threads_of_rank(comm.size()));
     let (layout, item) = (handle.layout(), element.size());

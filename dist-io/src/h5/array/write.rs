@@ -111,6 +111,7 @@ fn write(
     handle: &Handle<'_>,
     fill: impl FnOnce(&Distribution, &mut [u8], &mut IoReport) -> Result<(), IoError>,
 ) -> Result<IoReport, IoError> {
+    handle.writable()?;
     let comm = handle.comm;
     let (rank, ranks) = (comm.rank(), comm.size());
     let (path, key) = (handle.dataset.path.as_path(), handle.dataset.key.as_str());

@@ -29,6 +29,22 @@ const DEFLATE_RATIO: usize = 1032;
 const LZF_RATIO: usize = 88;
 
 impl Filter {
+    /// The filter of a number, which is given this value; refused where it is not undone here.
+    pub(in crate::h5) fn of(number: i32, value: u32) -> Result<Self, Refusal> {
+        Ok(match number {
+            1 => Self::Deflate(u8::try_from(value).unwrap_or(9)),
+            2 => Self::Shuffle,
+            3 => Self::Fletcher32,
+            LZF => Self::Lzf,
+            _ => {
+                return Err(Refusal::Filter {
+                    name: name(number).to_owned(),
+                    number,
+                });
+            }
+        })
+    }
+
     /// As the library has it, for a dataset that is made.
     pub(in crate::h5) fn known(self) -> Known {
         match self {
@@ -83,7 +99,7 @@ fn known(how: &DatasetCreate) -> Result<Vec<Known>, Refusal> {
 }
 
 /// The names under which the more common filters are registered.
-fn name(number: i32) -> &'static str {
+pub(in crate::h5) fn name(number: i32) -> &'static str {
     match number {
         1 => "deflate",
         2 => "shuffle",

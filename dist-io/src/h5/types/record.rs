@@ -23,8 +23,8 @@ use crate::h5::chunk::{self, Chunks, Open};
 use crate::h5::dataset::{Found, how, opened, unread};
 use crate::h5::load::{placed, zeros};
 use crate::h5::source::{Contents, copy_from, read_part};
-use crate::h5::together::{by_rank_0, is_regular, same, settle};
-use crate::h5::{ByteOrder, Refusal, Storage, Wanted, element, ffi as bits};
+use crate::h5::together::{by_rank_0, is_regular, names, same, settle};
+use crate::h5::{ByteOrder, Limits, Refusal, Storage, Wanted, bare, element, ffi as bits};
 
 /// What the elements of a dataset are, if they are no numbers: records, each of so many bytes with fields in them. Texts of a
 /// fixed length are records of one field, which has no name.
@@ -472,16 +472,31 @@ pub fn load_hdf5_records<'a>(
     key: &str,
     comm: &(impl Communicator + ?Sized),
 ) -> Result<(Record, DistBuffer<HostArray<u8>>), IoError> {
-    let (path, wanted) = (path.as_ref(), wanted.into());
+    load_within(path.as_ref(), wanted.into(), key, None, comm)
+}
+
+/// As [`load_hdf5_records`], without the library where there are limits.
+pub(in crate::h5) fn load_within(
+    path: &Path,
+    wanted: Wanted<'_>,
+    key: &str,
+    limits: Option<&Limits>,
+    comm: &(impl Communicator + ?Sized),
+) -> Result<(Record, DistBuffer<HostArray<u8>>), IoError> {
     same(
         comm,
         &[
             ("path", path.as_os_str().as_bytes()),
             ("key", key.as_bytes()),
             ("kind of part", wanted.kind().as_bytes()),
+            ("limits", format!("{limits:?}").as_bytes()),
         ],
     )?;
-    let (record, found, contents) = by_rank_0(comm, path, key, || find(path, key))?;
+    let find = || match limits {
+        Some(limits) => find_within(path, key, limits),
+        None => find(path, key),
+    };
+    let (record, found, contents) = by_rank_0(comm, path, key, find)?;
     let refused = |refusal| IoError::Hdf5 {
         path: path.to_owned(),
         key: key.to_owned(),
@@ -541,6 +556,25 @@ fn virtual_records() -> Refusal {
 
 /// How records may be stored.
 const READ: &str = "in one piece, in chunks, and compact";
+
+/// As [`find`], without the library.
+fn find_within(
+    path: &Path,
+    key: &str,
+    limits: &Limits,
+) -> Result<(Record, Found, Contents), Refusal> {
+    let names = names(key)?;
+    let (_, _, found) = bare::opened(path, limits, |bare| {
+        let dataset = bare.dataset(&names)?;
+        let record = bare::record(&dataset)?;
+        if dataset.found.storage == Storage::Virtual {
+            return Err(virtual_records());
+        }
+        let contents = bare.contents(&dataset)?;
+        Ok((record, dataset.found, contents))
+    })?;
+    Ok(found)
+}
 
 /// Looks a dataset of records up. By rank 0.
 fn find(path: &Path, key: &str) -> Result<(Record, Found, Contents), Refusal> {

@@ -12,7 +12,7 @@ use super::super::together::refused;
 use super::block::{Block, product};
 use super::blockwise::Blockwise;
 use crate::execute::zeroed;
-use crate::{IoError, Refusal};
+use crate::{IoError, Limits, Refusal};
 
 /// A chunk, and the global index of its first element.
 pub type Batch<T> = (HostArray<T>, Vec<u64>);
@@ -66,9 +66,18 @@ pub fn from_file_batched<T: Element>(
     key: &str,
     chunk_size: &[u64],
 ) -> Result<Batches<T>, IoError> {
-    let path = path.as_ref();
+    batched(path.as_ref(), key, chunk_size, None)
+}
+
+/// As [`from_file_batched`], without the library where there are limits.
+pub(in crate::h5) fn batched<T: Element>(
+    path: &Path,
+    key: &str,
+    chunk_size: &[u64],
+    limits: Option<&Limits>,
+) -> Result<Batches<T>, IoError> {
     let refused = |refusal| refused(path, key, refusal);
-    let source = Dataset::alone(path, key)?.without_library();
+    let source = Dataset::alone(path, key, limits)?.without_library();
     let element = source.found.element().map_err(refused)?;
     if source.found.is_enumeration {
         return Err(refused(Refusal::Enumeration));

@@ -30,18 +30,18 @@ use crate::Refusal;
 
 /// One mapping of a virtual dataset, as it stands in the file.
 #[derive(Clone, Debug)]
-pub(super) struct Mapping {
+pub(in crate::h5) struct Mapping {
     /// The name of the source file, with the library's escapes.
-    pub(super) file: Vec<u8>,
+    pub(in crate::h5) file: Vec<u8>,
     /// The name of the dataset in it, with the library's escapes.
-    pub(super) dataset: Vec<u8>,
-    pub(super) source: Selected,
-    pub(super) target: Selected,
+    pub(in crate::h5) dataset: Vec<u8>,
+    pub(in crate::h5) source: Selected,
+    pub(in crate::h5) target: Selected,
 }
 
 /// A selection in a dataspace. The extents of the dataspace are not told: those of a source are not in the file.
 #[derive(Clone, Debug)]
-pub(super) enum Selected {
+pub(in crate::h5) enum Selected {
     All,
     Nothing,
     /// Equal blocks at equal distances, per dimension.
@@ -55,11 +55,11 @@ pub(super) enum Selected {
 /// Equal blocks at equal distances along a dimension. Their number, or the length of the only one, is `None` where it has no
 /// limit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Blocks {
-    pub(super) start: u64,
-    pub(super) stride: u64,
-    pub(super) count: Option<u64>,
-    pub(super) block: Option<u64>,
+pub(in crate::h5) struct Blocks {
+    pub(in crate::h5) start: u64,
+    pub(in crate::h5) stride: u64,
+    pub(in crate::h5) count: Option<u64>,
+    pub(in crate::h5) block: Option<u64>,
 }
 
 /// The mappings of a virtual dataset.

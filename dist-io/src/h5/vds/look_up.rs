@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use hdf5_metno as hdf5;
-use hdf5_metno::plist::DatasetCreate;
 
 use super::super::dataset::{Found, attribute, how};
 use super::super::source::{Contents, Opened};
@@ -21,6 +20,7 @@ use super::place::is_save;
 use super::select::{Axis, Chosen, paired, selected};
 use super::tiles::{Part, Tile, Tiles};
 use super::{BOUNDS_ATTRIBUTE, SAVE_ATTRIBUTE};
+use crate::identity::Identity;
 use crate::layout::shape_text;
 use crate::publish::{behind_links, directory};
 
@@ -66,16 +66,80 @@ pub(in crate::h5) fn parts_of(
 ) -> Result<Contents, Refusal> {
     let how = how(dataset)?;
     let save = save_of(dataset)?;
+    let mut look = |file: &Path, key: &str| {
+        nesting.count()?;
+        nesting.depth += 1;
+        let looked = Opened::look_up_in(file, key, nesting);
+        nesting.depth -= 1;
+        let (opened, contents) = looked?;
+        Ok(Seen {
+            save: attribute(&opened.dataset, SAVE_ATTRIBUTE)?.transpose(),
+            bounds: attribute(&opened.dataset, BOUNDS_ATTRIBUTE)?.transpose(),
+            found: opened.found,
+            identity: opened.identity,
+            contents,
+        })
+    };
+    let mappings = ffi::mappings(&how)?;
+    let seen = seen_parts((path, whole), &mappings, save.as_deref(), &mut look)?;
+    if let Some(pieces) = seen.pieces(whole)? {
+        return Ok(Contents::Parts(pieces));
+    }
+    let ty = dataset.dtype();
+    let ty = ty.map_err(Refusal::library("ask for the element type"))?;
+    let fill = (fill_value(&how, &ty), seen.has_gaps);
+    Ok(Contents::Tiles(Tiles::new(
+        whole, seen.parts, seen.tiles, fill,
+    )?))
+}
+
+/// A source that was looked up, and how it is stamped, or why that is unknown.
+pub(in crate::h5) struct Seen {
+    pub(in crate::h5) found: Found,
+    pub(in crate::h5) identity: Identity,
+    pub(in crate::h5) contents: Contents,
+    pub(in crate::h5) save: Result<Option<String>, String>,
+    pub(in crate::h5) bounds: Result<Option<String>, String>,
+}
+
+/// Looks a source up: a file, and a key in it.
+type Look<'l> = dyn FnMut(&Path, &str) -> Result<Seen, Refusal> + 'l;
+
+/// The sources of a virtual dataset, and what is theirs of it.
+pub(in crate::h5) struct SeenParts {
+    parts: Vec<Part>,
+    tiles: Vec<Tile>,
+    /// Whether it has elements that no source has.
+    has_gaps: bool,
+}
+
+impl SeenParts {
+    /// The sources as blocks that lie in files without gaps or chunks and fill the whole, where they do.
+    pub(in crate::h5) fn pieces(&self, whole: &Found) -> Result<Option<Vec<Piece>>, Refusal> {
+        if self.has_gaps {
+            return Ok(None);
+        }
+        pieces(&self.parts, &self.tiles, whole)
+    }
+}
+
+/// As [`parts_of`], for the mappings and the save of a virtual dataset, whatever its file is read by; `look` looks a source up.
+pub(in crate::h5) fn seen_parts(
+    (path, whole): (&Path, &Found),
+    mappings: &[Mapping],
+    save: Option<&str>,
+    look: &mut Look<'_>,
+) -> Result<SeenParts, Refusal> {
     let mut looked = Looked {
         path,
         whole,
-        save: save.as_deref(),
-        nesting,
+        save,
+        look,
         known: HashMap::new(),
         parts: Vec::new(),
         tiles: Vec::new(),
     };
-    for (number, mapping) in ffi::mappings(&how)?.iter().enumerate() {
+    for (number, mapping) in mappings.iter().enumerate() {
         looked.mapping(number, mapping)?;
     }
     let Looked { parts, tiles, .. } = looked;
@@ -85,31 +149,26 @@ pub(in crate::h5) fn parts_of(
     if save.is_some() && covered < size {
         return Err(Refusal::Uncovered { covered, size });
     }
-    if covered == size
-        && let Some(pieces) = pieces(&parts, &tiles, whole)?
-    {
-        return Ok(Contents::Parts(pieces));
-    }
-    let ty = dataset.dtype();
-    let ty = ty.map_err(Refusal::library("ask for the element type"))?;
-    let fill = fill_value(&how, &ty);
-    let fill = (fill, covered < size);
-    Ok(Contents::Tiles(Tiles::new(whole, parts, tiles, fill)?))
+    Ok(SeenParts {
+        parts,
+        tiles,
+        has_gaps: covered < size,
+    })
 }
 
 /// What has been looked at of a virtual dataset.
-struct Looked<'a> {
+struct Looked<'a, 'l> {
     path: &'a Path,
     whole: &'a Found,
     save: Option<&'a str>,
-    nesting: &'a mut Nesting,
+    look: &'a mut Look<'l>,
     /// The numbers of parts, by file and key.
     known: HashMap<(PathBuf, String), usize>,
     parts: Vec<Part>,
     tiles: Vec<Tile>,
 }
 
-impl Looked<'_> {
+impl Looked<'_, '_> {
     fn mapping(&mut self, number: usize, mapping: &Mapping) -> Result<(), Refusal> {
         for block in 0.. {
             let found = target_of(number, mapping, &self.whole.shape, block)?;
@@ -185,14 +244,23 @@ impl Looked<'_> {
         }
         let name = String::from_utf8_lossy(&named.file).into_owned();
         let key = place.1.clone();
-        let part = look_at(&place.0, name.clone(), key, self.whole, stamp, self.nesting);
-        let part = part.map_err(|refusal| match refusal {
+        let seen = (self.look)(&place.0, &key);
+        let part = seen.and_then(|seen| checked(seen, self.whole, stamp));
+        let seen = part.map_err(|refusal| match refusal {
             Refusal::Changed => refusal,
             refusal => Refusal::Part {
-                part: name,
+                part: name.clone(),
                 refusal: Box::new(refusal),
             },
         })?;
+        let part = Part {
+            path: place.0.as_os_str().as_bytes().to_vec(),
+            name,
+            key,
+            identity: seen.identity,
+            found: seen.found,
+            contents: seen.contents,
+        };
         self.known.insert(place, self.parts.len());
         self.parts.push(part);
         Ok(self.parts.len() - 1)
@@ -278,22 +346,10 @@ fn target_of(
     }))
 }
 
-/// Looks a part up: what the dataset says of it must be so.
-fn look_at(
-    path: &Path,
-    name: String,
-    key: String,
-    whole: &Found,
-    stamp: Option<(&str, String)>,
-    nesting: &mut Nesting,
-) -> Result<Part, Refusal> {
-    nesting.count()?;
-    nesting.depth += 1;
-    let looked = Opened::look_up_in(path, &key, nesting);
-    nesting.depth -= 1;
-    let (opened, contents) = looked?;
-    let (given, allowed) = (opened.found.element()?, whole.element()?);
-    if given != allowed || opened.found.is_enumeration != whole.is_enumeration {
+/// A source, if what the dataset says of it is so.
+fn checked(seen: Seen, whole: &Found, stamp: Option<(&str, String)>) -> Result<Seen, Refusal> {
+    let (given, allowed) = (seen.found.element()?, whole.element()?);
+    if given != allowed || seen.found.is_enumeration != whole.is_enumeration {
         return Err(Refusal::Stamp {
             what: "the element type".to_owned(),
             given: given.to_string(),
@@ -301,11 +357,15 @@ fn look_at(
         });
     }
     if let Some((save, bounds)) = stamp {
-        for (name, what, allowed) in [
-            (SAVE_ATTRIBUTE, "the save", save),
-            (BOUNDS_ATTRIBUTE, "the block", bounds.as_str()),
+        for (given, name, what, allowed) in [
+            (&seen.save, SAVE_ATTRIBUTE, "the save", save),
+            (&seen.bounds, BOUNDS_ATTRIBUTE, "the block", bounds.as_str()),
         ] {
-            let given = text(&opened.dataset, name)?.unwrap_or_else(|| "not stated".to_owned());
+            let given = given.clone().map_err(|message| Refusal::Attribute {
+                name: name.to_owned(),
+                message,
+            })?;
+            let given = given.unwrap_or_else(|| "not stated".to_owned());
             if given != allowed {
                 return Err(Refusal::Stamp {
                     what: what.to_owned(),
@@ -315,14 +375,7 @@ fn look_at(
             }
         }
     }
-    Ok(Part {
-        path: path.as_os_str().as_bytes().to_vec(),
-        name,
-        key,
-        identity: opened.identity,
-        found: opened.found,
-        contents,
-    })
+    Ok(seen)
 }
 
 /// Tiles as blocks that lie in files without gaps or chunks, where all do.
@@ -358,20 +411,54 @@ fn pieces(parts: &[Part], tiles: &[Tile], whole: &Found) -> Result<Option<Vec<Pi
     Ok(Some(pieces))
 }
 
-/// The text of an attribute, if there is one.
-fn text(dataset: &hdf5::Dataset, name: &str) -> Result<Option<String>, Refusal> {
-    let text = attribute(dataset, name)?.transpose();
-    text.map_err(|message| Refusal::Attribute {
-        name: name.to_owned(),
-        message,
-    })
-}
-
 /// The save that a virtual dataset is of, where it is one of ours.
 pub(super) fn save_of(dataset: &hdf5::Dataset) -> Result<Option<String>, Refusal> {
-    // anything else under this name is somebody else's
-    let save = attribute(dataset, SAVE_ATTRIBUTE)?.and_then(Result::ok);
-    Ok(save.filter(|save| is_save(save)))
+    Ok(save_in(attribute(dataset, SAVE_ATTRIBUTE)?))
+}
+
+/// The save that the text of the attribute names: anything else under its name is somebody else's.
+pub(in crate::h5) fn save_in(text: Option<Result<String, String>>) -> Option<String> {
+    text.and_then(Result::ok).filter(|save| is_save(save))
+}
+
+/// A name without the library's escapes; `None` where it is a pattern, or none at all.
+fn unescaped(name: &[u8]) -> Option<Vec<u8>> {
+    let name = Pattern::new(name).filter(|name| !name.has_number())?;
+    Some(name.name(0))
+}
+
+/// Whether a part lies in the folder of the file that names it, or below it, links followed.
+pub(in crate::h5) fn is_below(path: &Path, part: &[u8]) -> bool {
+    let Some(name) = unescaped(part) else {
+        return true; // a pattern, which is not read without the library
+    };
+    let name = Path::new(OsStr::from_bytes(&name));
+    if name == Path::new(".") {
+        return true; // the file itself
+    }
+    let plain =
+        |component: Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
+    if !name.components().all(plain) {
+        return false;
+    }
+    let here = Path::new(".");
+    let (Ok(folder), Ok(part)) = (
+        here.join(directory(path)).canonicalize(),
+        resolve(path, name.as_os_str()),
+    ) else {
+        return false;
+    };
+    // one that is not there is not read either
+    match here.join(part).canonicalize() {
+        Ok(part) => part.starts_with(folder),
+        Err(_) => true,
+    }
+}
+
+/// What the system knows of the file of a part, if it is there.
+pub(in crate::h5) fn part_file(path: &Path, part: &[u8]) -> Option<std::fs::Metadata> {
+    let part = resolve(path, OsStr::from_bytes(&unescaped(part)?)).ok()?;
+    std::fs::metadata(part).ok()
 }
 
 /// The path of a source, as the library finds it: `.` is the file itself, and a relative name counts from the folder of the
@@ -413,39 +500,4 @@ pub(in crate::h5) fn part_files(contents: &Contents) -> Vec<(PathBuf, String)> {
         }
         _ => Vec::new(),
     }
-}
-
-/// A source that a virtual dataset names.
-pub(in crate::h5) struct SourceName {
-    /// Its file, as the dataset has it.
-    pub(in crate::h5) file: Vec<u8>,
-    pub(in crate::h5) path: PathBuf,
-    pub(in crate::h5) key: String,
-}
-
-/// The sources of a virtual dataset of this shape, as many as there are where a pattern is named.
-pub(in crate::h5) fn sources_of(
-    path: &Path,
-    how: &DatasetCreate,
-    shape: &[u64],
-) -> Result<Vec<SourceName>, Refusal> {
-    let mut sources = Vec::new();
-    for (number, mapping) in ffi::mappings(how)?.iter().enumerate() {
-        for block in 0.. {
-            let Some(named) = target_of(number, mapping, shape, block)? else {
-                break;
-            };
-            let path = resolve(path, OsStr::from_bytes(&named.file))?;
-            let there = path.exists();
-            sources.push(SourceName {
-                path,
-                key: String::from_utf8_lossy(&named.dataset).into_owned(),
-                file: named.file,
-            });
-            if !mapping.is_pattern() || !there {
-                break;
-            }
-        }
-    }
-    Ok(sources)
 }
