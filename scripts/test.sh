@@ -59,6 +59,7 @@ mpi() {
     # shellcheck disable=SC2086
     if have_hdf5; then step mpi-dist-io scripts/mpi-test.sh dist-io mpi 1 2 4; else skip mpi-dist-io "no HDF5 ($HDF5_PACKAGES)"; fi
     parallel_hdf5
+    step mpi-dist-torch scripts/mpi-test.sh dist-torch mpi 1 2 4
     # shellcheck disable=SC2086
     step mpi-local-array env MPI_TEST_ARGS=--mpi scripts/mpi-test.sh local-array cases $MPI_RANKS
     # shellcheck disable=SC2086

@@ -564,6 +564,7 @@ mod tests {
         assert_eq!(names(folder.path()), ["a"]);
     }
 
+    #[cfg(feature = "hdf5")]
     #[test]
     fn what_only_the_old_file_needs_goes_with_its_last_reader() {
         let folder = tempfile::tempdir().unwrap();

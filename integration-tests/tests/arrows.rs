@@ -23,6 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("dist-maps", &["dap-protocol", "large-pages"]),
+    ("dist-torch", &["dap-protocol", "dist-comm", "dist-maps"]),
     ("dnpy-format", &["dap-protocol", "dist-maps", "large-pages"]),
     (
         "local-array",

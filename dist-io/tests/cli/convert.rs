@@ -12,7 +12,9 @@ use dnpy_format::set::Set;
 use half::f16;
 use num_complex::{Complex32, Complex64};
 
-use crate::support::{dap, files, four, number, save_parts, save_sparse, save_whole, temporary};
+use crate::support::{
+    dap, files, four, number, save_parts, save_sparse, save_whole, start, temporary,
+};
 
 const DISTRIBUTIONS: &[&str] = &[
     "--dist b --ranks 3",
@@ -273,12 +275,9 @@ fn a_run_that_fails_leaves_what_was_there() {
 
 /// Starts a run and kills it after a while; whether it was done by then.
 fn killed(folder: &Path, arguments: &str, after: Duration) -> bool {
-    let mut run = Command::new(env!("CARGO_BIN_EXE_dap"))
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dap"));
+    let command = command.args(arguments.split_whitespace());
+    let mut run = start(command.current_dir(folder).stdout(Stdio::null()));
     let began = Instant::now();
     while began.elapsed() < after && run.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(1));

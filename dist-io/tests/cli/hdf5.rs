@@ -8,7 +8,9 @@ use dist_comm::{Communicator, ThreadComm};
 use dist_io::{IoError, SaveHdf5, Storage, Wanted, inspect_hdf5, load_hdf5};
 use dist_maps::Distribution;
 
-use crate::support::{dap, files, four, number, part, save_parts, save_whole, temporary};
+use crate::support::{
+    dap, files, four, nobody_starts, number, part, save_parts, save_whole, temporary,
+};
 
 #[test]
 fn every_way_there_and_back() {
@@ -180,9 +182,11 @@ fn nothing_is_written_through_a_link_into_another_file() {
     save_whole(folder.path(), &[20, 9], number);
     dap(folder.path(), "convert whole.npy main.h5:/mine").ok();
     dap(folder.path(), "convert whole.npy other.h5:/g/x").ok();
+    let alone = nobody_starts();
     let file = hdf5_metno::File::open_rw(folder.path().join("main.h5")).unwrap();
     file.link_external("other.h5", "/g", "out").unwrap();
     file.close().unwrap();
+    drop(alone);
     let read = || ["main.h5", "other.h5"].map(|name| fs::read(folder.path().join(name)).unwrap());
     let before = read();
     let run = dap(folder.path(), "convert whole.npy main.h5:/out/new");
@@ -206,6 +210,7 @@ fn nothing_is_written_through_a_link_into_another_file() {
 fn an_ordinary_dataset_is_no_fault_and_wrong_dim_data_is() {
     let folder = temporary();
     let path = folder.path().join("all.h5");
+    let alone = nobody_starts();
     let file = hdf5_metno::File::create(&path).unwrap();
     file.new_dataset_builder()
         .with_data(&[1.0, 2.0, 3.0])
@@ -237,6 +242,7 @@ fn an_ordinary_dataset_is_no_fault_and_wrong_dim_data_is() {
         &format!("[{}, {}]", block(0, 0, 2), block(1, 2, 5)),
     );
     drop(file);
+    drop(alone);
     let text = dap(folder.path(), "check all.h5:/plain").ok();
     assert!(
         text.contains("note: no dim_data: an ordinary dataset"),
@@ -290,6 +296,7 @@ fn a_virtual_dataset_is_checked_with_its_parts() {
 #[test]
 fn datasets_are_found_once_whatever_is_linked() {
     let folder = temporary();
+    let alone = nobody_starts();
     let file = hdf5_metno::File::create(folder.path().join("loops.h5")).unwrap();
     for name in ["a", "b"] {
         let group = file.create_group(name).unwrap();
@@ -299,6 +306,7 @@ fn datasets_are_found_once_whatever_is_linked() {
         file.link_hard(from, name).unwrap();
     }
     file.close().unwrap();
+    drop(alone);
     let said = dap(folder.path(), "check loops.h5").ok();
     assert_eq!(said.matches(": conformant").count(), 3, "{said}");
 }
@@ -306,6 +314,7 @@ fn datasets_are_found_once_whatever_is_linked() {
 #[test]
 fn repairs_of_dim_data_are_told() {
     let folder = temporary();
+    let alone = nobody_starts();
     let file = hdf5_metno::File::create(folder.path().join("old.h5")).unwrap();
     let dataset = file.new_dataset::<f64>().shape(3).create("a").unwrap();
     for (name, text) in [
@@ -318,6 +327,7 @@ fn repairs_of_dim_data_are_told() {
     }
     drop(dataset);
     file.close().unwrap();
+    drop(alone);
     let run = dap(folder.path(), "check old.h5");
     assert_eq!(run.status, 1, "{run:?}");
     assert!(run.out.contains("repaired: "), "{run:?}");
@@ -734,8 +744,10 @@ fn files_and_groups_stand_for_their_datasets() {
     }
     let err = dap(folder.path(), "convert one.h5:/run back.npy").fails(1);
     assert!(err.contains("dap: next: dap show one.h5 lists"), "{err}");
+    let alone = nobody_starts();
     let file = hdf5_metno::File::create(folder.path().join("empty.h5")).unwrap();
     file.close().unwrap();
+    drop(alone);
     let said = dap(folder.path(), "check empty.h5").ok();
     assert!(said.contains("note: no dataset is in it"), "{said}");
 }

@@ -4,11 +4,11 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use dist_maps::Distribution;
 
-use crate::support::{number, part, save_whole, temporary};
+use crate::support::{number, part, save_whole, start, temporary};
 
 /// README.md and what is in docs/.
 fn documents() -> Vec<PathBuf> {
@@ -64,12 +64,11 @@ fn what_the_documents_show_is_what_the_command_prints() {
         }
         let text = fs::read_to_string(&document).unwrap();
         for (command, expected) in steps(&text) {
-            let output = Command::new("sh")
-                .args(["-c", &command])
-                .current_dir(folder.path())
-                .env("PATH", &path)
-                .output()
-                .unwrap();
+            let mut shell = Command::new("sh");
+            let shell = shell.args(["-c", &command]).current_dir(folder.path());
+            let shell = shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let shell = start(shell.env("PATH", &path));
+            let output = shell.wait_with_output().unwrap();
             let printed = [output.stdout, output.stderr].concat();
             let printed = String::from_utf8_lossy(&printed);
             assert_eq!(printed.trim_end(), expected.trim_end(), "{command}");

@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dap_protocol::{DistBuffer, Element, HostArray};
 use dist_maps::{Distribution, GlobalIndex, IndexMap, MdMap};
@@ -43,8 +44,25 @@ pub fn dap(folder: &Path, arguments: &str) -> Run {
         .current_dir(folder))
 }
 
+/// Held while a process is started, and while a test has a file open through the HDF5 library itself: a process that is started
+/// then has that file, with its lock, for as long as it runs.
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// Until this is dropped, no test starts a process.
+pub fn nobody_starts() -> MutexGuard<'static, ()> {
+    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a process when no test has an HDF5 file open.
+pub fn start(command: &mut Command) -> Child {
+    let _guard = nobody_starts();
+    command.spawn().expect("the process starts")
+}
+
 fn run(command: &mut Command) -> Run {
-    let output = command.output().expect("dap runs");
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = start(command).wait_with_output().expect("dap runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let Output {
         status,

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    dap, dap_of, files, four, number, save_parts, save_sparse, save_whole, temporary,
+    dap, dap_of, files, four, number, save_parts, save_sparse, save_whole, start, temporary,
 };
 
 #[test]
@@ -259,7 +259,7 @@ fn an_answer_that_cannot_be_written() {
     let run = |arguments: &[&str], out: Stdio| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dap"));
         let command = command.args(arguments).current_dir(folder.path());
-        command.stdout(out).stderr(Stdio::piped()).spawn().unwrap()
+        start(command.stdout(out).stderr(Stdio::piped()))
     };
     // a reader that has had enough is no error
     for arguments in [&["man"][..], &["check", "whole.npy"], &["--help"]] {
@@ -287,7 +287,7 @@ fn interrupted(folder: &Path, arguments: &str, signal: &str) -> (Option<i32>, St
     let mut command = Command::new(env!("CARGO_BIN_EXE_dap"));
     let command = command.args(arguments.split_whitespace());
     let command = command.current_dir(folder).stderr(Stdio::piped());
-    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut child = start(command.stdout(Stdio::null()));
     while files(folder) == before {
         assert!(
             child.try_wait().unwrap().is_none(),
@@ -296,7 +296,9 @@ fn interrupted(folder: &Path, arguments: &str, signal: &str) -> (Option<i32>, St
         thread::sleep(Duration::from_millis(1));
     }
     let kill = format!("kill -{signal} {}", child.id());
-    let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
+    let sent = start(Command::new("sh").args(["-c", &kill]))
+        .wait()
+        .unwrap();
     assert!(sent.success(), "{kill}");
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -482,7 +484,8 @@ fn a_full_disk_leaves_what_was_there_and_nothing_else() {
         );
         let mut command = Command::new("sh");
         let command = command.args(["-c", &limited]).current_dir(folder);
-        let output = command.output().unwrap();
+        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let output = start(command).wait_with_output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{target}: {err}");
         assert!(err.contains("File too large"), "{target}: {err}");

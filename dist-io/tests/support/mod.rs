@@ -201,6 +201,7 @@ pub fn every_kind(ranks: usize) -> Vec<(&'static str, Distribution)> {
 }
 
 /// Calls a check for every element type, until one fails.
+#[cfg(feature = "hdf5")]
 macro_rules! for_every_type {
     ($check:ident($($given:expr),*)) => {{
         $check::<bool>($($given),*)?;
@@ -220,6 +221,7 @@ macro_rules! for_every_type {
         $check::<num_complex::Complex<f64>>($($given),*)?;
     }};
 }
+#[cfg(feature = "hdf5")]
 pub(crate) use for_every_type;
 
 /// Distributions with little to do over so many ranks, with their names: a scalar, nothing, and one element, of which every rank but
