@@ -1,7 +1,7 @@
 //! Files of unknown origin that are damaged, cut, or claim too much: `Limits` says what is wrong, and where.
 
 use dist_comm::{SingleComm, ThreadComm};
-use dist_io::legate::to_file;
+use dist_io::legate::{ToFile, to_file};
 use dist_io::{IoError, Limits, Refusal, Storage, datasets_hdf5, load_hdf5};
 use dist_maps::Distribution;
 use hdf5_metno::{File, SimpleExtents};
@@ -362,4 +362,58 @@ fn parts_are_looked_at_without_the_library() {
         allowed: 1,
     };
     assert_eq!(refused, parts);
+}
+
+/// Parts are verified one by one, also without the library; parts in chunks are refused by name.
+#[test]
+fn sums_of_parts_are_compared_without_the_library() {
+    let folder = temporary();
+    let d = Distribution::over(2)
+        .shape([6, 4])
+        .block(0)
+        .build()
+        .unwrap();
+    let limits = Limits::untrusted();
+    let (plain, chunked) = (
+        folder.path().join("plain.h5"),
+        folder.path().join("chunked.h5"),
+    );
+    let verified = ThreadComm::run(2, |comm| {
+        let mine = part::<i64>(&d, comm);
+        let save = |path| ToFile::new(path).key("a").checksums(true);
+        save(&plain).save(&mine, comm)?;
+        save(&chunked).chunk([2, 2]).save(&mine, comm)?;
+        limits.verify(&plain, "a", comm)
+    });
+    for verified in verified.unwrap() {
+        assert_eq!((verified.bytes, verified.sums), (6 * 4 * 8, 2));
+    }
+    let comm = SingleComm::new();
+    for refused in [
+        refusal(limits.load::<i64>(&chunked, dist_io::Wanted::AsSaved, "a", &comm)),
+        refusal(limits.verify(&chunked, "a", &comm)),
+    ] {
+        assert!(matches!(refused, Refusal::Part { .. }), "{refused}");
+    }
+    let names = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let folder_of_parts = names
+        .filter(|path| path.is_dir())
+        .find(|path| path.to_string_lossy().contains("plain"));
+    let second = folder_of_parts.unwrap().join("1.h5");
+    let mut bytes = std::fs::read(&second).unwrap();
+    let key = limits.datasets(&second).unwrap().remove(0);
+    let Storage::Contiguous { offset: Some(at) } = limits.inspect(&second, &key).unwrap().storage
+    else {
+        panic!("not in one piece");
+    };
+    bytes[usize::try_from(at).unwrap()] ^= 1;
+    std::fs::write(&second, &bytes).unwrap();
+    match refusal(limits.verify(&plain, "a", &comm)) {
+        Refusal::Part { refusal, .. } => {
+            assert!(matches!(*refusal, Refusal::Damaged { .. }), "{refusal}");
+        }
+        other => panic!("{other}"),
+    }
 }
