@@ -40,7 +40,7 @@ use crate::{IoError, IoReport};
 /// Returns when all of this is done. Numbers in the report are those of this rank's part.
 ///
 /// # Errors
-/// The same on every rank; the file is then as it was, unless the refusal is [`Refusal::Unsynced`]. [`IoError::Hdf5`] with what is wrong with path or name (a folder, a file
+/// The same on every rank; the file is then as it was, unless the refusal is [`Refusal::Unsynced`](crate::Refusal::Unsynced). [`IoError::Hdf5`] with what is wrong with path or name (a folder, a file
 /// that is no HDF5, a name that is a group's), [`IoError::Differ`] when ranks give different ones, or elements of different types;
 /// [`IoError::Protocol`] or [`IoError::Map`] when the parts are no array; [`IoError::NoHdf5Type`];
 /// [`IoError::Uncovered`] when no rank holds some index; [`IoError::Agreed`] and [`IoError::Comm`] when a rank fails by itself.
